@@ -126,7 +126,7 @@ MISTAKES = {
     "the class of an object": ("x, world", "«return x if isinstance(world, Config) else 1.0»", "whether `world` is an instance of Config is not known", "Drop the test"),
     "an object that depends on the row": ("x, world", "found = None\n    for each in world.landmarks:\n        if each.reach > x:\n            found = each\n    «return found.reach»", "`found.reach` is a part of an object, and which object", "Field('agents_0_reach')"),
     "items that are not known": ("self, x", "«return sum(w * x for w in self.cfg.scales.values())»", "lists what is not known", "shared={'scales': {...}}"),
-    "a method of short name": ("v", "«return (v * 2).long()[0]»", "the method `.long()` cannot be read.", "docs/reference/language.md"),
+    "a method of short name": ("v", "«return (v * 2).half()[0]»", "the method `.half()` cannot be read.", "docs/reference/language.md"),
     "an object that may change": ("x, world", "«world.step(x)»\n    return x", "has no effect on the score", "drop this line"),
     "a name that was deleted": ("x", "y = x\n    del y\n    return «y»", "`y` is deleted above", "drop the `del`"),
     "append": ("x", "y = (1, 2)\n    «y.append(x)»\n    return x", "no effect", "total += x"),

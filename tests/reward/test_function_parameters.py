@@ -173,6 +173,83 @@ def test_an_integer_that_must_be_known_may_have_another_value():
     assert reward.terms[0].with_(count=1)(np.array([3.0, 4.0, 12.0])) == 6.0
 
 
+class Walk:
+    """What `__init__` gives an object is the same in every step."""
+
+    def __init__(self, **given):
+        vars(self).update(given)
+
+    def over_a_count(self):
+        return self.gain * sum(self.x[at] for at in range(self.count))
+
+    def along_an_axis(self):
+        return self.gain * np.sum(np.max(self.x, axis=self.axis))
+
+    def of_another_shape(self):
+        return self.gain * np.mean(self.x if not self.on else self.history)
+
+    def with_a_field_of_its_own(self):
+        total = self.gain * self.x[0]
+        if self.on:
+            total += self.contacts
+        return total
+
+    def on_some_paths(self):
+        if self.on:
+            end = np.linalg.norm(self.x)
+        elif not self.on:
+            end = self.x[1]
+        return self.gain * end
+
+    def with_its_own(self, first=1):
+        return self.gain * sum(self.x[at] for at in range(first, self.count))
+
+
+SWITCHES = {
+    "over_a_count": {"count": 2},
+    "along_an_axis": {"axis": -1},
+    "of_another_shape": {"on": False},
+    "with_a_field_of_its_own": {"on": False},
+    "on_some_paths": {"on": True},
+    "with_its_own": {"count": 3},
+}
+
+
+@pytest.mark.parametrize(("method", "switch"), SWITCHES.items(), ids=SWITCHES)
+def test_a_shared_integer_or_bool_that_must_be_known_is_a_constant(method, switch):
+    reward = made(term(getattr(Walk, method)), fields=[Field("x", length=3)], shared={**switch, "gain": 2})
+    walk = Walk(x=np.array([3.0, 4.0, 12.0]), gain=2, **switch)
+    assert reward.score(x=walk.x).total == getattr(walk, method)()
+    assert dict(reward.shared) == {"gain": 2.0}
+    assert dict(reward.constants) == switch
+    again = reward.evolve(version="2")
+    assert again.fingerprint == Reward.from_json(reward.to_json()).fingerprint == reward.fingerprint
+    (name,) = switch
+    with pytest.raises(UnknownParameter, match=rf"evolve\(shared={{'{name}'"):
+        reward.with_params({name: 1})
+
+
+def test_a_shared_constant_is_dropped_with_the_term_that_needs_it():
+    count, x = term(Walk.over_a_count), Field("x", length=3)
+    plain = term(Walk.with_a_field_of_its_own, name="plain")
+    reward = made(count, plain, fields=[x, Field("contacts")], shared={"count": 2, "gain": 2, "on": True})
+    assert dict(reward.shared) == {"gain": 2.0, "on": True}  # what can be a parameter is one
+    later = reward.evolve(version="2", terms={"over_a_count": None})
+    assert dict(later.constants) == {}
+    assert later.score(x=[1.0, 0.0, 0.0], contacts=3.0).total == 5.0
+
+
+def test_a_shared_number_with_a_fraction_is_no_count():
+    with pytest.raises(ReadError, match="range"):
+        made(term(Walk.over_a_count), fields=[Field("x", length=3)], shared={"count": 2.0, "gain": 2})
+
+
+def test_the_scale_stays_a_parameter():
+    shared = {"count": 2, "gain": 1}
+    reward = made(term(Walk.over_a_count), fields=[Field("x", length=3)], shared=shared, scale="gain")
+    assert dict(reward.shared) == {"gain": 1.0}
+
+
 def test_what_cannot_be_read_with_constants_either_is_refused_as_it_was():
     def early(x, scale=2, sparse=True):
         while x > scale:

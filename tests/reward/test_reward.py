@@ -296,3 +296,19 @@ def test_it_renders_as_python_and_as_a_formula():
     for name in ("near", "effort", "unweighted", "won"):
         assert name in text
         assert name in REWARD.formula() or name.replace("_", r"\_") in REWARD.formula()
+
+
+def test_a_note_on_one_function_names_the_terms_made_of_it_once():
+    @term
+    def near(x, info):
+        info["seen"] = x
+        return x
+
+    terms = [near, *(near.with_(name=f"near_{at}", weight=2.0) for at in range(5))]
+    reward = Reward("r", version="1", terms=terms, fields=[Field("x")])
+    (note,) = reward.notes
+    assert note.term == "near, near_0, near_1 and 3 more"
+    assert "is dropped" in note.what
+    assert [each.term for each in Reward("r", version="1", terms=terms[:2], fields=[Field("x")]).notes] == [
+        "near, near_0"
+    ]

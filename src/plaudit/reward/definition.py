@@ -11,14 +11,13 @@ from typing import Any
 from plaudit.errors import (
     DefinitionError,
     DuplicateName,
-    ReadError,
     UnknownField,
     UnknownParameter,
     UnusedField,
     did_you_mean,
 )
 from plaudit.language import nodes as n
-from plaudit.language.field import Field
+from plaudit.language.field import Field, to_number
 from plaudit.language.parameters import (
     Fixed,
     Number,
@@ -30,11 +29,12 @@ from plaudit.language.parameters import (
 from plaudit.language.program import Builder, Program
 from plaudit.language.reading.context import Note
 from plaudit.language.reading.functions import Reading
+from plaudit.language.reading.source import SourceLine
 from plaudit.language.schedule import Schedule
 from plaudit.reward.advice import describe_no_field, describe_no_fields, describe_no_term, list_terms
 from plaudit.reward.composition import Composition, Override, TotalFunction, read_composition, validate_composition
 from plaudit.reward.declared import validate_allow
-from plaudit.reward.function_parameters import is_same, list_names, split_shared
+from plaudit.reward.function_parameters import UNREAD, fix_needed, is_same, list_names, split_shared
 from plaudit.reward.lower import Formula, Function, assemble, build_formula, find_transitions, read_term_into
 from plaudit.reward.schedules import validate_counters
 from plaudit.reward.state import State, read_states, validate_states
@@ -163,7 +163,10 @@ class Definition:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What in the functions makes no difference to a score, such as `print(...)`, and where fields come first."""
-        return self._formula.notes
+        terms: dict[tuple[str, SourceLine], list[str]] = {}
+        for note in self._formula.notes:
+            terms.setdefault((note.what, note.place), []).append(note.term)
+        return tuple(Note(_list_few(names), what, place) for (what, place), names in terms.items())
 
     @property
     def inputs(self) -> tuple[str, ...]:
@@ -208,6 +211,13 @@ class Definition:
         return names | {self.scale} if isinstance(self.scale, str) else names
 
 
+def _list_few(names: Collection[str]) -> str:
+    """Return names as people list them: "near, far", "near, far and 5 more"."""
+    few = ", ".join(list(dict.fromkeys(names))[:3])
+    more = len(set(names)) - 3
+    return f"{few} and {more} more" if more > 0 else few
+
+
 def define(
     reward: Definition, given: Mapping[str, Any], old: Definition | None = None, optional: Collection[str] = ()
 ) -> None:
@@ -246,23 +256,43 @@ def define(
         parts["shared"] = _keep_shared(reward, "shared", old)
         parts["constants"] = _keep_shared(reward, "constants", old)
     validate_definition(reward)
-    try:
-        parts["_formula"] = build_formula(name, reward._functions, index, reward._supplied, reward.states, optional)
-    except ReadError:
-        parts["terms"] = tuple(_fix_numbers(reward, each, unclaimed) for each in reward.terms)
-        for known in ("params", "_numbers", "_schedules"):
-            parts.pop(known, None)
-        parts["_formula"] = build_formula(name, reward._functions, index, reward._supplied, reward.states, optional)
+    _read_functions(reward, shared or {}, unclaimed, optional)
     unused = reward._list_unused(optional)
     parts["terms"] = tuple(_mention(term, unused) for term in reward.terms)
     notes = [*(_note_unused(field, reward) for field in unused), *_note_unused_shared(reward)]
-    parts["_formula"] = replace(reward._formula, notes=(*reward.notes, *notes))
+    parts["_formula"] = replace(reward._formula, notes=(*reward._formula.notes, *notes))
     if reward.task.is_empty:
         return
     if old is None or reward.task is not old.task:
         settle_task(reward)
     else:  # what it says of removed fields is left out
         validate_known(reward._bound)
+
+
+def _read_functions(
+    reward: Definition, given: Mapping[str, Any], shared: Collection[str], optional: Collection[str]
+) -> None:
+    """Read the functions of a reward; integers and bools are constants as far as it cannot be read without."""
+    parts, before = vars(reward), {part: getattr(reward, part) for part in ("terms", "shared", "constants")}
+
+    def build() -> Formula:
+        return build_formula(reward.name, reward._functions, reward.fields, reward._supplied, reward.states, optional)
+
+    def read(fixed: frozenset[str]) -> dict[str, Any]:
+        numbers = {name: value for name, value in before["shared"].items() if name not in fixed}
+        constants = {**before["constants"], **{name: to_number(given[name]) for name in fixed}}
+        parts.update(before, shared=MappingProxyType(numbers), constants=MappingProxyType(constants))
+        try:
+            formula = build()
+        except UNREAD:
+            parts["terms"] = tuple(_fix_numbers(reward, each, shared) for each in reward.terms)
+            formula = build()
+        return {**{part: parts[part] for part in before}, "_formula": formula}
+
+    switches = [name for name in reward.shared if isinstance(to_number(given.get(name)), int) and name != reward.scale]
+    parts.update(fix_needed(read, switches))
+    for known in ("params", "_numbers", "_schedules"):
+        parts.pop(known, None)
 
 
 def _fix_numbers(reward: Definition, term: Term, shared: Collection[str]) -> Term:
@@ -297,7 +327,8 @@ _NOTHING = Task()
 
 def _keep_shared(reward: Definition, part: str, old: Definition) -> Mapping[str, Any]:
     """Return shared parameters, or constants, without those that the reward has only from `old` and no longer needs."""
-    own, before = getattr(reward, part), getattr(old, part)
+    own = getattr(reward, part)
+    before: Mapping[str, object] = split_shared({**old.shared, **old.constants})[part == "constants"]
     if not all(isinstance(term, Term) for term in reward.terms):
         return own  # type: ignore[no-any-return]  # this term is rejected
     needed = reward._list_shared(reward._functions, reward.states.values())

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from plaudit.errors import DefinitionError, ReadError, UnknownParameter, did_you_mean
+from plaudit.errors import DefinitionError, ReadError, UnknownField, UnknownParameter, did_you_mean
 from plaudit.language.field import RECORDS, TERMINAL, to_number
 from plaudit.language.parameters import (
     Fixed,
@@ -23,6 +23,8 @@ from plaudit.language.schedule import Schedule
 Found = TypeVar("Found")
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
+UNREAD = ReadError, UnknownField
+"""What is wrong with a function that may be readable once a switch of it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,19 +123,22 @@ def fix_needed(read: Callable[[frozenset[str]], Found], names: Collection[str]) 
 
     Raises:
         ReadError: It cannot be read with all of them fixed either; this is the error of reading it with none.
+        UnknownField: The same, of a field that is not declared.
     """
     try:
         return read(frozenset())
-    except ReadError:
+    except UNREAD:
         fixed = frozenset(names)
+        if not fixed:
+            raise
         try:
             found = read(fixed)
-        except ReadError:
+        except UNREAD:
             fixed = frozenset()
         if not fixed:
             raise
     for name in names:
-        with suppress(ReadError):
+        with suppress(*UNREAD):
             found = read(fixed - {name})
             fixed -= {name}
     return found

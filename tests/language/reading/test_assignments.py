@@ -1,13 +1,14 @@
 """Assignments: several names at once, tuples and vectors taken apart, and what must not change in place."""
 
 import re
+from textwrap import dedent
 
 import numpy as np
 import pytest
 
 from plaudit import Field, ReadError, Reward, term
 from support.strategies import load
-from support.written import agree, plain, reward_from
+from support.written import agree, module, plain, reward_from
 
 V = Field("v", length=3)
 ROWS = [{"v": v} for v in ((1.0, 2.0, 4.0), (-1.0, 0.5, -0.0), (3.0, 3.0, 3.0))]
@@ -144,3 +145,53 @@ def test_an_array_that_self_holds_is_forgotten_under_its_other_names():
     assert reward.score(v=[1.0, 2.0, 3.0]).total == 9.0
     with pytest.raises(ReadError, match="may share entries with a value that was changed in place"):
         Reward("r", version="1", terms=[term(load(text.replace("NEXT", " - sum(old)"))["f"])], fields=fields)
+
+
+CHANGED = {
+    "a list made by *": "parts = [0.0] * 3\n    parts[0] = v[0]\n    parts[2] += v[1]\n    return sum(parts)",
+    "a list made by +": "parts = [0.0] + [1.0]\n    parts[0] = v[0]\n    return parts[0] - parts[1]",
+    "a copy of a dict": "d = {'a': v[0]}\n    e = d.copy()\n    e['a'] = 5.0\n    return d['a'] + e['a']",
+    "two names for one list": "a = b = [0.0, 0.0]\n    if v[0] > 0:\n        a[0] = 1.0\n    a[1] = 5.0\n    return b[0] + b[1]",
+    "two names for one dict": "a = b = {'k': 0.0}\n    if v[0] > 0:\n        a['k'] = 1.0\n    b['k'] += v[1]\n    return a['k']",
+    "two names for one array": "a = b = np.zeros(2)\n    if v[0] > 0:\n        a[0] = v[1]\n    a[1] = 5.0\n    return b[0] + b[1]",
+}
+
+
+@pytest.mark.parametrize("body", CHANGED.values(), ids=CHANGED)
+def test_what_is_changed_in_place_is_changed_under_all_its_names(body):
+    agree(f"import numpy as np\ndef f(v):\n    {body}\n", V, rows=ROWS)
+
+
+UNSURE = {
+    "a list": "a, b = [0.0, 1.0], [v[0], 2.0]\n    if v[0] > 0:\n        b = a\n    a[0] = 5.0\n    return b[0]",
+    "the other way round": "a, b = [0.0, 1.0], [v[0], 2.0]\n    if v[0] > 0:\n        b = a\n    b[0] = 5.0\n    return a[0]",
+    "an equal list": "a, b = [0.0, 1.0], [0.0, 1.0]\n    if v[0] > 0:\n        b = a\n    a[0] = 5.0\n    return b[0]",
+    "an array": "a, b = np.zeros(2), np.ones(2)\n    if v[0] > 0:\n        b = a\n    a[0] = 5.0\n    return b[0]",
+    "a dict": "a, b = {'k': v[0]}, {'k': 1.0}\n    if v[0] > 0:\n        b = a\n    a['k'] = 5.0\n    return b['k']",
+}
+
+
+@pytest.mark.parametrize("body", UNSURE.values(), ids=UNSURE)
+def test_what_is_one_list_in_some_rows_has_no_value_when_the_other_changes(body):
+    with pytest.raises(ReadError, match="may share entries with a value that was changed in place"):
+        reward_from(f"import numpy as np\ndef f(v):\n    {body}\n", V)
+
+
+@pytest.mark.parametrize("made", ["{'a': [0.0, 1.0]}", "{'a': {0: 1.0}}", "{'a': np.zeros(2)}"])
+def test_what_is_inside_a_dict_is_not_changed_there(made):
+    text = f"import numpy as np\ndef f(v):\n    parts = {made}\n    parts['a'][0] = v[0]\n    return parts['a'][0]\n"
+    with pytest.raises(ReadError, match=r"`parts\['a'\]` is inside another list or dict") as caught:
+        reward_from(text, V)
+    assert "under its own name" in str(caught.value)
+
+
+def test_the_reason_why_a_method_is_not_read_is_kept_where_it_is_unpacked():
+    text = """
+    class Env:
+        def parts(self): return statistics.median(self.v), 1.0
+        def f(self):
+            a, b = self.parts()
+            return a + b
+    """
+    with pytest.raises(ReadError, match=r"(?s)'parts' cannot be read.*statistics.median.*'parts' is read because 'f'"):
+        Reward("r", version="1", terms=[term(module(f"import statistics\n{dedent(text)}")["Env"].f)], fields=[V])

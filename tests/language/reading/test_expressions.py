@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from plaudit import Field, prove
+from plaudit import Field, ReadError, prove
 from plaudit.checks.solver.breakpoints import find_breakpoints
 from support.running import SCORING, installed, scored
 from support.written import NUMBERS, agree, plain, reward_from, reward_of
@@ -353,3 +353,44 @@ def test_the_sign_is_exact_to_the_solver_and_jumps_at_0():
 def test_two_zeros_in_two_branches_stay_two():
     reward = reward_from("def f(x): return 0.0 if x > 0 else -0.0")
     assert [math.copysign(1, reward.score(x=x).total) for x in (1.0, -1.0)] == [1.0, -1.0]
+
+
+IS = {
+    "a flag": "on is True",
+    "not a flag": "(on is not True) * 2 + (on is False)",
+    "flags": "(on and lit) is True",
+    "the other way round": "True is not lit",
+    "a constant": "(2 > 1) is True",
+    "none": "on is None",
+}
+
+
+@pytest.mark.parametrize("text", IS.values(), ids=IS)
+def test_a_flag_is_true_or_false(text):
+    function = plain(f"def f(on, lit, x): return x + ({text})")
+    reward = reward_of(function, Field("on", flag=True), Field("lit", flag=True))
+    for on, lit in product((False, True), repeat=2):
+        assert reward.score(on=on, lit=lit, x=2.0).total == function(on, lit, 2.0)
+
+
+@pytest.mark.parametrize("text", ["(x > 0) is True", "c[0] is True", "x is True", "x is x"])
+def test_what_may_be_a_bool_of_numpy_is_not_compared_by_identity(text):
+    with pytest.raises(ReadError, match="`is` compares identity"):
+        reward_from(f"def f(c, x): return x + ({text})", Field("c", flag=True, length=2))
+
+
+COUNTS = {
+    "numbers": ("list(v).count(0.5)", [0.5, 1.0, 0.5]),
+    "none": ("list(v).count(7)", [0.5, 1.0, 0.5]),
+    "a list that was made": ("[x, v[0], 2, 0.5].count(0.5)", [0.5, 1.0, 0.5]),
+    "a list that is given": ("v.count(-1)", [-1, 0, -1]),
+    "data": ("v.count(x)", [0.5, 0.25, 0.5]),
+    "constants": ("[1, 2, 1].count(1) + v[0]", [0.5, 0.25, 0.5]),
+}
+
+
+@pytest.mark.parametrize(("text", "v"), COUNTS.values(), ids=COUNTS)
+def test_what_is_in_a_list_is_counted(text, v):
+    function = plain(f"def f(v, x): return {text}")
+    for x in (0.5, 0.25, 2.0):
+        assert reward_of(function, Field("v", length=3)).score(v=v, x=x).total == function(v, x)

@@ -1,5 +1,7 @@
 """Paths through a function: joined, never copied; each ends in a return, and each name it reads has a value."""
 
+from itertools import product
+
 import pytest
 
 from plaudit import Field, ReadError, Reward, term
@@ -54,6 +56,48 @@ def test_a_name_read_before_it_is_assigned_is_refused(body):
 def test_a_name_assigned_on_every_path_that_goes_on_is_fine():
     reward = reward_from("def f(x):\n    if x > 1:\n        return 0\n    else:\n        y = x\n    return y + 1")
     assert [reward.score(x=x).total for x in (0.5, 2.0)] == [1.5, 0.0]
+
+
+LISTED = {
+    "level": Field("level", values=(0, 1, 2)),
+    "mood": Field("mood", values=("calm", "wild")),
+    "on": Field("on", flag=True),
+}
+COVERING = {
+    "numbers": "if level == 0:\n    y = x\nelif level == 1:\n    y = 2 * x\nelif level == 2:\n    y = 3.0\nreturn y",
+    "categories": "if mood == 'calm':\n    y = x\nelif mood == 'wild':\n    y = 2.0\nreturn y",
+    "a flag": "if on:\n    y = x\nelif not on:\n    y = 2.0\nreturn y",
+    "a match": "match mood:\n    case 'calm':\n        y = x\n    case 'wild':\n        y = 2.0\nreturn y",
+    "some return": "if level == 0:\n    return 5.0\nelif level in (1, 2):\n    y = x\nreturn y",
+    "the last returns": "if level == 0:\n    y = x\nelif level in (1, 2):\n    return 5.0\nreturn y",
+    "one in another": "if on:\n    if level == 0:\n        y = x\n    elif level != 0:\n        y = 1.0\nelif not on:\n    y = 7.0\nreturn y",
+    "known before": "y = 1.0\nif level == 0:\n    y = z = x\nelif level != 0:\n    z = 2.0\nreturn y * z",
+}
+
+
+@pytest.mark.parametrize("body", COVERING.values(), ids=COVERING)
+def test_branches_that_cover_all_values_assign_on_every_path(body):
+    names = [name for name in LISTED if name in body]
+    text = f"def f({', '.join(['x', *names])}):\n" + "\n".join(f"    {line}" for line in body.splitlines())
+    reward, function = reward_from(text, *(LISTED[name] for name in names)), plain(text)
+    values = {"level": (0, 1, 2), "mood": ("calm", "wild"), "on": (False, True)}
+    for row in product((-1.5, 0.0, 4.0), *(values[name] for name in names)):
+        given = dict(zip(["x", *names], row, strict=True))
+        assert reward.score(**given).total == function(**given), given
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ("if x == 0:\n        y = 1\n    elif x == 1:\n        y = 2\n    return y", Field("x", values=(0, 1, 2))),
+        ("if x == 0:\n        y = 1\n    elif x != 0:\n        y = 2\n    return y", Field("x")),
+        ("if x < 1:\n        y = 1\n    elif x >= 1:\n        y = 2\n    return y", Field("x", values=(0, 1, 2))),
+        ("if x == 0:\n        y = 1\n    elif x == 1:\n        z = 2\n    return y", Field("x", values=(0, 1, 2))),
+    ],
+)
+def test_branches_that_leave_a_value_out_assign_on_some_paths(body, field):
+    with pytest.raises(ReadError, match="'y' has no value on some paths"):
+        reward_from(f"def f(x):\n    {body}\n", field)
 
 
 SPELLINGS = (

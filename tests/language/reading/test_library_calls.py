@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 
+from plaudit.errors import OutsideDomain
 from plaudit.language.reading.context import SPELLINGS
 from plaudit.language.reading.library_calls import find_spelling
 from support.arrays import HEADER, assert_means, read_of, refusal
@@ -57,12 +58,21 @@ NUMPY = [
     "np.stack([m, 2 * m]).transpose(0, 2, 1)[1, 2, 0] + np.swapaxes(np.stack([m, -m]), 1, 2)[1].max() + m.transpose(1, 0)[2, 1] + np.transpose(m, (1, 0))[2, 1]",
     "np.dot(np.stack([m, m]), v)[1, 0] + np.dot(np.stack([m, m]), m.T)[1, 0, 1] + v[0]",
     "np.concatenate([v, w])[4] + np.arange(3) @ v + (np.zeros_like(v) + np.ones_like(v) * v).sum() + v.sum().item()",
+    "v.astype(int).sum() + (-3 * v).astype(np.int64)[1] + np.asarray(m, dtype=int)[0, 1] + np.equal(v > 0, w > 0).astype(np.uint32).mean()",
+    "(1 - c.astype(np.uint8)).sum() + (v * c.astype(np.uint8)).sum() + (v - c.astype(np.uint32)).sum() + np.broadcast_to(v, (2, 3))[1, 2]",
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("text", NUMPY)
 def test_a_spelling_of_numpy_means_what_numpy_means(text):
     assert_means(text)
+
+
+def test_the_row_is_refused_where_a_number_is_beyond_the_integers():
+    reward = read_of("x.astype(np.int32) + np.array([x, 1.0]).astype(int)[0]")
+    assert reward.score(x=-(2.0**31) + 0.5).total == 2 * (1 - 2.0**31)
+    with pytest.raises(OutsideDomain, match="is beyond every int32"):
+        reward.score(x=2.0**31)
 
 
 TORCH = [
@@ -92,6 +102,8 @@ TORCH = [
     "torch.sort(v).values[0] + torch.sort(m, dim=1, descending=True)[0][1, 2] + torch.repeat_interleave(v, 2)[3] + torch.cross(m, m[[1, 0]], dim=-1)[0, 1]",
     "torch.hstack((m, m))[1, 4] + torch.column_stack((v, w))[2, 1] + torch.tile(v, (2,))[4] + torch.finfo(torch.float64).eps + x",
     "torch.Tensor([1.0, 2.0])[1] * x + torch.FloatTensor([0.5])[0] * x + v.to(device='cpu', dtype=torch.float64).sum()",
+    "v.long().sum() + (3 * v).int()[0] + (v > 0).int().sum() + 2 * (m < 1).long()[1, 2] + v.bool().sum() + x.long() + (-2.5 * v).to(torch.int64)[1]",
+    "v.expand(2, 3).sum() + v[:, None].expand(-1, 4)[2, 3] + m.expand_as(torch.stack([m, m])).sum() + x.expand(2)[1] + torch.broadcast_to(v[:1], (2, 3))[1, 2]",
     "torch.as_tensor([x, 1.0]).sum() + m.contiguous().flatten()[1] + v.size()[0] * x + m.size(1) * x + (v > 0).type(torch.float64).sum() + x.item()",
 ]  # fmt: skip
 
@@ -185,14 +197,34 @@ REFUSED = {
     ),
     "a function that is not read": ("np.exp2(x)", "`np.exp2` of numpy cannot be read.\n", "before scoring"),
     "a misspelt function": ("np.hypott(x, x)", "'np.hypott' does not exist. Did you mean 'hypot'?", "dir(np)"),
-    "a method that is close to others": ("v.long()", "`.long()` cannot be read.\n", "before scoring"),
+    "a method that is close to others": ("v.half()", "`.half()` cannot be read.\n", "before scoring"),
+    "an expansion that does not fit": (
+        "v.expand(2, 4).sum()",
+        "the shapes (3,) and (2, 4) do not fit",
+        "row of the other",
+    ),
+    "an expansion to what is not known": ("v.expand(-1, 3).sum()", "(3,) cannot be expanded to (-1, 3)", ""),
+    "a method of two meanings": ("v.repeat(2).sum()", "`.repeat()` cannot be read", "np.tile in PyTorch"),
+    "a short integer": ("np.sum(v.astype(np.int8))", "beyond every integer of the dtype int8", "int64"),
+    "an integer without a sign": (
+        "np.sum(v.astype(np.uint32))",
+        "beyond every integer of the dtype uint32",
+        "np.trunc",
+    ),
+    "integers that wrap": (
+        "np.sum(c.astype(np.uint8) - (v > 0).astype(np.uint8))",
+        "dtype uint8 are subtracted",
+        "int or float",
+    ),
+    "a sum that wraps": ("c.astype(np.uint32).sum() - 2 + x * 0", "dtype uint32 are subtracted", "int or float"),
+    "a sign that wraps": ("np.sum(-(c.astype(np.uint8)))", "dtype uint8 are subtracted", "int or float"),
     "a misspelt method": ("v.clp(0, 1)", "Did you mean 'clip'?", "before scoring"),
     "a method that is not read": ("v.setflags(1)", "`.setflags()` cannot be read.\n", "before scoring"),
     "an unknown keyword": ("np.sum(v, where=v > 0)", "cannot be read with where=", "axis"),
     "too many arguments": ("np.exp(v, w)", "takes 1 argument here", ""),
     "too few arguments": ("np.where(v > 0)", "is called without x and y", ""),
     "a clip without bounds": ("np.clip(x, None, None)", "at least one bound is needed", "np.clip(x, 0.0, 1.0)"),
-    "an integer dtype": ("np.sum(v.astype(int))", "the dtype int cannot be read", "np.floor"),
+    "an integer dtype": ("np.sum(v, dtype=int)", "the dtype int cannot be read", "np.floor"),
     "a narrow dtype": ("np.sum(v.astype(np.float16))", "the dtype float16 cannot be read", "every number is a float"),
     "another norm": ("np.linalg.norm(v, ord=3)", "this norm cannot be read", "ord=1, 2 or np.inf"),
     "a norm of a matrix": ("np.linalg.norm(m, ord=2)", "this norm cannot be read", "for a vector"),

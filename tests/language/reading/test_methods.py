@@ -21,6 +21,11 @@ BODIES = {
     "a dict": "WEIGHTS = {'a': 2.0, 'b': 3.0}\ndef f(self, x): return x * self.WEIGHTS['a'] + sum(self.WEIGHTS.values()) * self.speed",
     "classes inside": "class cfg:\n    class rewards:\n        width = 4.0\ndef f(self, x): return x / self.cfg.rewards.width + self.speed",
     "an attribute by name": "SCALE = 2.0\ndef f(self, x): return getattr(self, 'SCALE', 7.0) * x + self.speed",
+    "methods by name": "def cost_a(self, k): return k * self.speed\ndef cost_b(self, k=1): return k\ndef f(self, x): return sum(w * getattr(self, f'cost_{name}')(k=x) for name, w in (('a', 2.0), ('b', 3.0)))",
+    "a private method": "def __cost(self, a): return a * self.speed\ndef f(self, x): return self.__cost(a=x)",
+    "a private constant": "__SCALE = 2.5\n__on = True\ndef f(self, x): return self.__SCALE * x + self.speed if self.__on else 0.0",
+    "a private value assigned before": "def f(self, x):\n    self.__gain = x + 1\n    __y = self.speed\n    return self.__gain * __y",
+    "a private property": "@property\ndef __fast(self): return self.speed > 1\ndef f(self, x): return x if self.__fast else -x",
     "an attribute that is there": "SCALE = 2.0\ndef f(self, x): return self.speed + (x if hasattr(self, 'SCALE') else 0.0)",
     "a method that assigns": "def note(self, a):\n    self.seen = a + 1\n    return a\ndef f(self, x): return self.note(x) * 2 + self.again() + self.speed\ndef again(self): return self.seen",
     "a method that returns nothing": "def prepare(self, a):\n    self.seen = a * self.speed\ndef f(self, x):\n    self.prepare(x)\n    return self.seen + 1",
@@ -70,6 +75,35 @@ def test_what_is_inherited_is_read_and_what_is_overridden_is_not():
     """
     kind = module(text)["Env"]
     assert reward_of_method(kind.f).score(x=1.0, speed=5.0).total == make(kind, speed=5.0).f(1.0) == 19.0
+
+
+def test_a_private_name_is_that_of_the_class_that_has_it():
+    text = """
+    class Base:
+        __K = 3.0
+        def cost(self): return self.__K * self.__level
+    class Env(Base):
+        __K = 5.0
+        def f(self, x): return x + self.cost() + self.__K * self.__level
+    """
+    kind = module(text)["Env"]
+    fields = [Field("x"), Field("_Base__level"), Field("_Env__level")]
+    reward = Reward("tried", version="1", terms=[term(kind.f)], fields=fields)
+    env = make(kind, _Base__level=7.0, _Env__level=11.0)
+    assert reward.score(x=1.0, _Base__level=7.0, _Env__level=11.0).total == env.f(1.0) == 77.0
+    with pytest.raises(UnknownField, match=r"reads 'self\._Env__level'.*\n.*__K \* self\.__level"):
+        Reward("tried", version="1", terms=[term(kind.f)], fields=fields[:2])
+
+
+def test_a_method_whose_name_is_shared_is_read():
+    kind = load_class(
+        "def _reward_near(self): return self.x\ndef _reward_fast(self): return self.speed\n"
+        "def f(self):\n    total = 0.0\n    for name, scale in self.scales.items():\n"
+        "        total += scale * getattr(self, f'_reward_{name}')()\n    return total"
+    )
+    shared = {"scales": {"near": 2.0, "fast": -1.0}}
+    reward = reward_of_method(kind.f, shared=shared)
+    assert reward.score(x=3.0, speed=1.5).total == make(kind, x=3.0, speed=1.5, **shared).f() == 4.5
 
 
 def test_a_term_in_the_body_of_a_class_is_a_method_of_it():

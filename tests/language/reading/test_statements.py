@@ -264,3 +264,79 @@ def test_a_value_that_nobody_names_is_a_path_without_return():
         Reward("r", version="1", terms=[made], fields=[Field("level", values=(0, 1, 2))])
     with pytest.raises(ReadError, match="a path ends without `return`"):
         Reward("r", version="1", terms=[made], fields=[Field("level")])
+
+
+READ_TRIES = {
+    "a conversion": "try:\n    y = float(x)\nexcept (TypeError, ValueError):\n    y = 0.0\nreturn y + int(level)",
+    "an entry": "try:\n    return TABLE[KEY] * x\nexcept KeyError:\n    return -1.0",
+    "a default": "try:\n    y = TABLE.get('b', 2.0)\nexcept Exception as error:\n    y = 5.0\nelse:\n    y += x\nreturn y",
+    "a branch": "try:\n    if x > 1:\n        y = 2.0 * x\n    else:\n        return x\nexcept ValueError:\n    return 7.0\nreturn y",
+    "a loop": "total = 0.0\nfor at in range(3):\n    try:\n        if at > level:\n            break\n    except IndexError:\n        continue\n    total += x\nreturn total",
+    "a helper": "try:\n    return double(x)\nexcept ValueError:\n    return 0.0",
+    "an import": "try:\n    import math\nexcept ImportError:\n    math = None\nreturn math.tanh(x)",
+}
+TRY_HEADER = "KEY, TABLE = 'a', {'a': 3.0}\ndef double(y): return 2 * y\ndef halve(y): return y / (y - 1)\n"
+
+
+def load_try(body, signature="x, level"):
+    return load(TRY_HEADER + f"def f({signature}):\n" + "".join(f"    {line}\n" for line in body.splitlines()))["f"]
+
+
+@pytest.mark.parametrize("body", READ_TRIES.values(), ids=READ_TRIES)
+def test_a_try_whose_block_cannot_fail_is_its_block(body):
+    function = load_try(body)
+    fields = [field for field in (Field("x"), Field("level", values=(0, 1, 2))) if field.name in body]
+    names = [field.name for field in fields]
+    reward = Reward("r", version="1", terms=[term(load_try(body, ", ".join(names)))], fields=fields)
+    for x, level in itertools.product((-2.5, 0.0, 1.0, 3.0), (0, 1, 2)):
+        given = {"x": x, "level": level}
+        assert reward.score(**{name: given[name] for name in names}).total == function(x, level)
+
+
+REFUSED_TRIES = {
+    "a division": ("try:\n    y = 1 / x\nexcept ZeroDivisionError:\n    y = 0.0\nreturn y", "divides by zero in .*line 6:  y = 1 / x", "b != 0"),
+    "a division in a helper": ("try:\n    y = halve(x)\nexcept ZeroDivisionError:\n    y = 0.0\nreturn y", "divides by zero in .*return y / ", "b != 0"),
+    "a logarithm": ("import math\ntry:\n    return math.log(x)\nexcept ValueError:\n    return 0.0", "logarithm outside its domain", "b != 0"),
+    "a raise": ("try:\n    if x > 1:\n        raise ValueError\n    return x\nexcept ValueError:\n    return 0.0", "raises ValueError in", "b != 0"),
+    "an assertion": ("try:\n    assert x > 1\nexcept AssertionError:\n    return 0.0\nreturn x", "fails an assertion", "b != 0"),
+    "an index": ("try:\n    return (1.0, 2.0)[level] + x\nexcept IndexError:\n    return 0.0", "indexes a table of 2 outside it", "b != 0"),
+    "a dropped line": ("try:\n    print(x)\nexcept OSError:\n    return 0.0\nreturn x", "makes no difference", "out of the `try`"),
+    "an unreadable value": ("import statistics\ntry:\n    y = statistics.median([x, 1.0])\nexcept ValueError:\n    return 0.0\nreturn x", "makes no difference", "out of the `try`"),
+    "an end": ("try:\n    y = x\nexcept ValueError:\n    y = 0.0\nfinally:\n    y = 2.0\nreturn y", "`finally`", "behind it"),
+    "a missing entry": ("try:\n    return TABLE['c'] + x\nexcept KeyError:\n    return 0.0", "'c' is not a key", "Its keys"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "what", "advice"), REFUSED_TRIES.values(), ids=REFUSED_TRIES)
+def test_a_try_whose_block_may_fail_is_refused(body, what, advice):
+    names = ["x", "level"] if "level" in body else ["x"]
+    with pytest.raises(ReadError, match=what) as caught:
+        Reward(
+            "r",
+            version="1",
+            terms=[term(load_try(body, ", ".join(names)))],
+            fields=[Field("x"), Field("level", values=(0, 1, 2, 3))][: len(names)],
+        )
+    assert advice in str(caught.value)
+
+
+def test_a_try_around_what_a_row_may_lack_is_refused():
+    function = load("def f(info):\n    try:\n        return info['x']\n    except KeyError:\n        return 0.0\n")["f"]
+    with pytest.raises(ReadError, match="a row may lack 'x', which has missing=1.0"):
+        Reward("r", version="1", terms=[term(function)], fields=[Field("x", missing=1.0)])
+    assert Reward("r", version="1", terms=[term(function)], fields=[Field("x")]).score(x=2.0).total == 2.0
+
+
+def test_a_try_around_what_is_returned_beside_the_score_is_refused():
+    function = load(
+        "def f(x):\n    try:\n        return x, {'a': 1 / x}\n    except ValueError:\n        return 0.0, {}\n"
+    )["f"]
+    with pytest.raises(ReadError, match="makes no difference to the score"):
+        Reward("r", version="1", terms=[term(part=0)(function)], fields=[Field("x")])
+
+
+def test_a_key_that_some_paths_add_is_named():
+    text = "def f(x):\n    parts = {'a': x}\n    if x > 1:\n        parts['b'] = 2.0\n    return {}\n"
+    for returned in ("sum(parts.values())", "parts['b'] + 1"):
+        with pytest.raises(ReadError, match="the key 'b' is in the dict on some paths only"):
+            Reward("r", version="1", terms=[term(load(text.replace("{}", returned))["f"])], fields=[Field("x")])

@@ -202,17 +202,21 @@ def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Va
             op = ast.BitAnd()  # a product of bools is a bool
         return spread(context, partial(apply_arithmetic, context, op, node=node), left, right, node=node)
     if isinstance(op, ast.Add) and has_items(left) and has_items(right):
-        return build_tuple(
-            limit_entries(context, [*list_items(context, left, node), *list_items(context, right, node)], node)
-        )
+        both = [*list_items(context, left, node), *list_items(context, right, node)]
+        return _build_alike(limit_entries(context, both, node), left)
     if is_open(left) or is_open(right):
         return find_open(left, right) or left
     items, count = (left, right) if has_items(left) else (right, left)
     if isinstance(op, ast.Mult) and isinstance(count, Constant) and isinstance(count.value, int):
         found = list_items(context, items, node)
-        return build_tuple(limit_entries(context, found, node, count.value) * count.value)
+        return _build_alike(limit_entries(context, found, node, count.value) * count.value, items)
     advice = "Make it an array, np.array(...), to compute entry by entry, or declare it as a field."
     raise context.error(node, "a tuple or list supports only `+` and `* 2`, as in Python.", advice)
+
+
+def _build_alike(items: list[Value], like: Value) -> Value:
+    """Return a list that may be changed where `like` may be one, and otherwise a tuple."""
+    return Vector(tuple(items)) if isinstance(like, Vector) else build_tuple(items)
 
 
 def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *, node: ast.AST) -> Value:

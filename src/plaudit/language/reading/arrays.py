@@ -3,17 +3,19 @@
 import ast
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from math import prod
 
 from plaudit.language import nodes as n
 from plaudit.language.reading.arithmetic import fold
 from plaudit.language.reading.comprehensions import list_range
 from plaudit.language.reading.context import Context, X, spells
-from plaudit.language.reading.dtypes import FLOAT, cast_dtype, find_dtype, fit_entry
-from plaudit.language.reading.entrywise import apply_operator, choose
+from plaudit.language.reading.dtypes import FLOAT, cast_dtype, cast_integers, find_dtype, fit_entry
+from plaudit.language.reading.entrywise import apply_operator, choose, to_flag
 from plaudit.language.reading.expressions import fit, limit_entries, list_integers, list_items, spread
 from plaudit.language.reading.values import Constant, Ref, Unassigned, Value, Vector, describe, has_items, is_array
 from plaudit.language.reading.vectors import (
+    broadcast_shapes,
     build_array,
     find_shape,
     grow_axes,
@@ -30,6 +32,7 @@ from plaudit.language.reading.vectors import (
     remove_axes,
     reshape,
     stack_arrays,
+    stretch,
     to_array,
     transpose,
     validate_shape,
@@ -56,6 +59,17 @@ def _make_array(context: Context, node: ast.AST, x: Value) -> Value:
 def _copy_array(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `np.array`, whose entries are its own."""
     return spread(context, lambda entry: replace(entry) if isinstance(entry, Ref | Constant) else entry, x, node=node)
+
+
+@spells(".int", dtype="int32")
+@spells(".long", dtype="int64")
+def _cast_integers(context: Context, node: ast.AST, x: Value, dtype: str) -> Value:
+    return cast_integers(context, dtype, x, node)
+
+
+@spells(".bool")
+def _cast_flags(context: Context, node: ast.AST, x: Value) -> Value:
+    return spread(context, partial(to_flag, context, node), x, node=node)
 
 
 @spells("float double float32 float64")
@@ -224,6 +238,26 @@ def _fill_where(context: Context, node: ast.AST, x: Value, mask: Value, value: V
 @spells("arange", "*numbers dtype?")
 def _count_up(context: Context, node: ast.Call, numbers: Value) -> Value:
     return Vector(tuple(list_range(context, list_items(context, numbers, node), node)), array=True)
+
+
+@spells(".expand", f"{X} *shape")
+@spells("broadcast_to", f"{X} *shape")
+def _stretch(context: Context, node: ast.AST, x: Value, shape: Value) -> Value:
+    """Return an array repeated along axes of size 1; -1 is the size that an axis has."""
+    own, sizes = fit(context, find_shape, x, node=node), _find_sizes(context, node, shape)
+    behind = len(sizes) - len(own)
+    wanted = tuple(own[at - behind] if size == -1 and at >= behind else size for at, size in enumerate(sizes))
+    if -1 in wanted or fit(context, broadcast_shapes, [own, wanted], node=node) != wanted:
+        raise context.error(
+            node, f"an array of the shape {own} cannot be expanded to {sizes}.", "Only an axis of size 1 can."
+        )
+    return fit(context, stretch, x, wanted, node=node)
+
+
+@spells(".expand_as", f"{X} other")
+def _stretch_like(context: Context, node: ast.AST, x: Value, other: Value) -> Value:
+    sizes = fit(context, find_shape, other, node=node)
+    return _stretch(context, node, x, Vector(tuple(Constant(size) for size in sizes)))
 
 
 @spells("reshape view", f"{X} *shape")

@@ -197,6 +197,12 @@ def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
         if find_container(context, target.value) is not None:
             what = f"`{ast.unparse(target.value)}` may be a value that the function goes on to read."
             raise context.error(target, what, "Drop this line, or put a copy there first: `value.copy()`.")
+        root: ast.expr = target.value
+        while isinstance(root, ast.Subscript):
+            root = root.value
+        if root is not target.value and find_local(context, root) is not None:
+            what = f"`{ast.unparse(target.value)}` is inside another list or dict, and cannot be changed there."
+            raise context.error(target, what, "Change it under its own name, and put it there when it is complete.")
         raise context.error(target, *explain_unsupported_target(target))
     old = local[1]
     if isinstance(old, Dictionary):

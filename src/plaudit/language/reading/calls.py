@@ -77,6 +77,8 @@ OTHER_FUNCTIONS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.va
 
 @reads(ast.Call)
 def _read_call(context: Context, node: ast.Call) -> Value:
+    if isinstance(node.func, ast.Call) and (found := _call_by_name(context, node, node.func)) is not None:
+        return found
     if isinstance(node.func, ast.Attribute):
         base = context.read(node.func.value)
         if (own := read_method(context, base, node)) is not None:
@@ -150,6 +152,18 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         _refuse_keywords(context, node)
         return _read_reduction(context, called, node)
     raise context.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
+
+
+def _call_by_name(context: Context, node: ast.Call, named: ast.Call) -> Value | None:
+    """Return what `getattr(self, f"_reward_{name}")()` gives, a method by its name; None for any other call."""
+    function = context.read(named.func)
+    if not isinstance(function, Constant) or function.value is not getattr or len(named.args) != 2:
+        return None
+    name = context.read(named.args[1])
+    if not isinstance(name, Constant) or not isinstance(name.value, str):
+        return find_open(name)
+    method = ast.copy_location(ast.Attribute(named.args[0], name.value, ast.Load()), named)
+    return context.read(ast.copy_location(ast.Call(method, node.args, node.keywords), node))
 
 
 def _read_limits(context: Context, called: object, node: ast.Call) -> Value | None:

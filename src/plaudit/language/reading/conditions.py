@@ -1,11 +1,12 @@
 """Reading conditions: choices, `and` and `or`, comparisons, membership, and the categories they are about."""
 
 import ast
+import re
 from collections.abc import Mapping
 from enum import Enum
 from functools import partial
 
-from plaudit.errors import did_you_mean
+from plaudit.errors import ReadError, did_you_mean
 from plaudit.language import nodes as n
 from plaudit.language.field import format_category, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
@@ -24,6 +25,7 @@ from plaudit.language.reading.expressions import (
 )
 from plaudit.language.reading.inputs import read_part
 from plaudit.language.reading.lists import is_choice_of_records, is_same_record, may_be_same_record
+from plaudit.language.reading.paths import are_same
 from plaudit.language.reading.texts import is_text
 from plaudit.language.reading.values import (
     Constant,
@@ -60,7 +62,13 @@ def read_test(context: Context, node: ast.expr) -> int | bool:
 
 @reads(ast.IfExp)
 def _read_choice(context: Context, node: ast.IfExp) -> Value:
-    flag = read_test(context, node.test)
+    try:
+        flag = read_test(context, node.test)
+    except ReadError as error:  # `x.item() if isinstance(x, torch.Tensor) else x`
+        then = context.read(node.body) if error in context.undecided else None
+        if then is None or not are_same(then, context.read(node.orelse)):
+            raise
+        return then
     if isinstance(flag, bool):
         return context.read(node.body if flag else node.orelse)
     with context.under(flag):
@@ -85,11 +93,12 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
         advice = "Choose between their parts instead: compute what is needed of each one in the loop."
         raise context.error(node, "which of several objects this is depends on the row.", advice)
     if isinstance(then, Dictionary) and isinstance(otherwise, Dictionary):
-        pairs = {
-            key: (then.items.get(key, Unassigned()), otherwise.items.get(key, Unassigned()))
-            for key in {**then.items, **otherwise.items}
-        }
-        return Dictionary({key: join(context, test, *pair, node) for key, pair in pairs.items()})
+        joined: dict[object, Value] = {}
+        for key in {**then.items, **otherwise.items}:
+            lacking = Unassigned(f"the key {key!r} is in the dict on some paths only.", "Put it there before the `if`.")
+            pair = then.items.get(key, lacking), otherwise.items.get(key, lacking)
+            joined[key] = join(context, test, *pair, node)
+        return Dictionary(joined)
     if has_items(then) and has_items(otherwise):
         return _join_vectors(context, test, then, otherwise, node)
     kinds = {find_kind(then), find_kind(otherwise)}
@@ -188,6 +197,8 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
     """Return one comparison."""
     if (same := _compare_to_none(context, op, left, right)) is not None:
         return Constant(same)
+    if isinstance(op, ast.Is | ast.IsNot) and (equal := _compare_to_bool(context, op, left, right, node)) is not None:
+        return equal
     if isinstance(op, ast.In | ast.NotIn):
         found = _find_member(context, left, right, node)
         return found if isinstance(op, ast.In) else negate(context, found, node)
@@ -229,6 +240,32 @@ def _compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value)
     if not any(nones) or not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         return None
     return all(nones) is isinstance(op, ast.Is | ast.Eq)
+
+
+def _compare_to_bool(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """Return `flag is True`, of a flag that is given as such; None for anything else, such as a bool of NumPy."""
+    known = next((each for each in (right, left) if isinstance(each, Constant) and isinstance(each.value, bool)), None)
+    value = left if known is right else right
+    if known is None or (unknown := find_open(value)) is not None:
+        return None if known is None else unknown
+    if not isinstance(value, Constant) and not _is_given_flag(context, value):
+        return None
+    if isinstance(value, Constant):
+        return Constant((value.value is known.value) is isinstance(op, ast.Is))
+    return compare(context, ast.Eq() if isinstance(op, ast.Is) else ast.NotEq(), value, known, node)
+
+
+def _is_given_flag(context: Context, value: Value) -> bool:
+    """Return whether a value is a flag or a parameter as the caller passes it, or joined from such alone."""
+    waiting = [value.at] if isinstance(value, Ref) and value.kind == FLAG else []
+    given = bool(waiting)
+    while waiting and given:
+        read = context.builder.nodes[waiting.pop()]
+        if isinstance(read, n.Not | n.And | n.Or):
+            waiting += n.operands(read)
+        else:
+            given = isinstance(read, n.Param) or (isinstance(read, n.Input) and not re.search(r"[\[@]", read.name))
+    return given
 
 
 def _find_member(context: Context, value: Value, table: Value, node: ast.AST) -> Value:

@@ -13,7 +13,6 @@ from plaudit.language.reading.values import (
     Constant,
     Dictionary,
     Value,
-    Vector,
     describe,
     find_open,
     freeze,
@@ -79,22 +78,3 @@ def make_slice(context: Context, node: ast.Call) -> Value:
     if len(known) != len(bounds) or not 1 <= len(known) <= 3 or node.keywords:
         raise context.error(node, "a slice takes one to three constants.", "Write slice(0, 3), or v[0:3].")
     return Constant(slice(*known))
-
-
-def find_in_list(context: Context, base: Vector, node: ast.Call) -> Value:
-    """Return `names.index("foot")` or `names.count("foot")`, of constants."""
-    assert isinstance(node.func, ast.Attribute)
-    value = context.read(node.args[0])
-    if (unknown := find_open(value)) is not None:
-        return unknown
-    known = [each.value for each in base.items if isinstance(each, Constant)]
-    if len(known) != len(base.items) or not isinstance(value, Constant):
-        advice = f"Compare the entries: sum(x == {ast.unparse(node.args[0])} for x in v)."
-        raise context.error(node, f"`.{node.func.attr}()` of a list needs constants.", advice)
-    if node.func.attr == "count":
-        return Constant(known.count(value.value))
-    if value.value not in known:
-        raise context.error(
-            node, f"{describe(value)} is not in the list.", f"It holds {', '.join(map(repr, known)):.200}."
-        )
-    return Constant(known.index(value.value))

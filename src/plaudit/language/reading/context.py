@@ -189,6 +189,7 @@ class Context:
         self.looked_at: list[int] = []  # nodes whose values decide something that is no node
         self.infinite: dict[int, bool] = {}  # whether a constant infinity may reach a node
         self.integers: dict[int, bool] = {}  # whether a node may be an integer to NumPy
+        self.unsigned: dict[int, ReadError] = {}  # nodes that are integers without a sign, and what to say of them
         self.marks: list[Mark] = []
         self.labels: dict[int, str] = {}  # what locals are called, by the node that got the name first
         self.calls: list[object] = []  # of helpers, that this one stands in
@@ -199,6 +200,9 @@ class Context:
         self.kept: list[Path] = []  # where dropped statements put what the function may go on to read
         self.writes: list[str] = []  # parts of records that were assigned, `self.x`, in order
         self.changed: list[Value] = []  # values that were changed in place
+        self.undecided: list[ReadError] = []  # questions with another answer for another caller
+        self.origins: dict[int, tuple[Value, set[int]]] = {}  # what joined lists, dicts and arrays were before
+        self.libraries: set[str] = set()  # whose arrays the caller was found to pass
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
         self.path: int | None = None
         self.returned: Returned | None = None  # what is taken of it; a helper returns what it likes

@@ -98,7 +98,7 @@ def read_dict_method(context: Context, base: Dictionary, node: ast.Call) -> Valu
         case "items", []:
             return Vector(tuple(Vector((Constant(key), value)) for key, value in base.items.items()))
         case "copy", []:
-            return base
+            return Dictionary(base.items, base.attributes)
     advice = "A dict has d[key], d.get(key, 0), d.keys(), d.values(), d.items() and d.copy()."
     raise context.error(node, f"`.{node.func.attr}()` of a dict cannot be read here.", advice)
 

@@ -58,6 +58,7 @@ def drop_statement(context: Context, statement: ast.stmt) -> bool:
 
 def drop(context: Context, dropped: Dropped) -> None:
     """Drop a statement with a note; from here on, what it changes cannot be read."""
+    context.counts["dropped"] += 1
     statement, container, key, put, names = dropped
     text = _shorten(statement)
     for name in names:

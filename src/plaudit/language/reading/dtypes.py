@@ -5,13 +5,18 @@ what follows the decimal point, and in an array of bools everything but 0 is Tru
 """
 
 import ast
+import re
+from collections.abc import Iterable
 from dataclasses import replace
 
+from plaudit.errors import ReadError
 from plaudit.language import nodes as n
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER
+from plaudit.language.program import find_reachable
+from plaudit.language.reading.arithmetic import apply_function
 from plaudit.language.reading.context import Context
-from plaudit.language.reading.entrywise import cast_entry
+from plaudit.language.reading.entrywise import cast_entry, truncate
 from plaudit.language.reading.expressions import add_number, spread
 from plaudit.language.reading.inputs import OTHER_ROW
 from plaudit.language.reading.values import Constant, Ref, Value, find_kind
@@ -58,6 +63,62 @@ def cast_dtype(context: Context, dtype: str, value: Value, node: ast.AST) -> Val
         return entry if dtype == FLOAT and computed else fit_entry(context, dtype, entry, node)
 
     return spread(context, cast, value, node=node)
+
+
+def cast_integers(context: Context, dtype: str, value: Value, node: ast.AST) -> Value:
+    """Return an array with a dtype of integers: bools count 1 and 0, and numbers are cut off towards 0, as `int(x)` is.
+
+    A row whose number is beyond every integer of that dtype is bad.
+    """
+    bits = int(re.sub(r"\D", "", dtype) or 64)
+
+    def cast(entry: Value) -> Value:
+        known = to_number(entry.value) if isinstance(entry, Constant) else None
+        if known is not None and 0 <= known < 2 ** (bits - 1):
+            return Constant(int(known))
+        if find_kind(entry) == FLAG:
+            found = fit_entry(context, INTEGER, entry, node)
+            if dtype.startswith("u") and isinstance(found, Ref):
+                context.unsigned.setdefault(found.at, _make_wrapping_error(context, dtype, node))
+            return found
+        if dtype.startswith("u") or bits < 32:
+            advice = "Convert it to int64, or write np.trunc(x)."
+            raise context.error(node, f"a number may be beyond every integer of the dtype {dtype}.", advice)
+        if _may_be_integer(context, entry):
+            return entry
+        whole = truncate(context, node, entry)
+        size, most = add_number(context, apply_function(context, node, n.Abs, whole), node), float(2 ** (bits - 1))
+        context.require(context.add(n.Lt(size, context.builder.const(most))), f"is beyond every {dtype}", node)
+        return whole
+
+    return spread(context, cast, value, node=node)
+
+
+def _make_wrapping_error(context: Context, dtype: str, node: ast.AST) -> ReadError:
+    what = f"integers of the dtype {dtype} are subtracted further down, and below 0 they start again at the largest."
+    return context.error(node, what, "Convert to int or float instead.")
+
+
+def refuse_wrapping(context: Context, roots: Iterable[int]) -> None:
+    """Refuse differences of integers without a sign; 1 less a bool is never below 0."""
+    if not context.unsigned:
+        return
+    nodes = context.builder.nodes
+    found: dict[int, ReadError] = dict(context.unsigned)
+    for at in find_reachable(tuple(nodes), roots):
+        node = nodes[at]
+        operands = n.operands(node)[isinstance(node, n.Select) :]
+        errors = [found[each] for each in operands if each in found]
+        if not isinstance(node, _KEEPING) or not errors or not _may_be_integer(context, Ref(at, NUMBER)):
+            continue
+        found[at] = errors[0]
+        if isinstance(node, n.Neg) or (isinstance(node, n.Sub) and not _is_one_less_bool(context, node)):
+            raise errors[0]
+
+
+def _is_one_less_bool(context: Context, node: n.Sub) -> bool:
+    first = context.builder.nodes[node.left]
+    return node.right in context.unsigned and isinstance(first, n.Const) and first.value >= 1
 
 
 def _may_be_integer(context: Context, value: Value) -> bool:

@@ -8,7 +8,7 @@ function's text and its turns, and never with its number of paths.
 
 import ast
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 from math import prod
@@ -22,6 +22,7 @@ from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, Registered, register
 from plaudit.language.reading.dropped import BUFFERS, drop_statement
+from plaudit.language.reading.sharing import remember_origins
 from plaudit.language.reading.values import Names, Unassigned, Value
 
 
@@ -70,7 +71,8 @@ def run_function(context: Context) -> Value:
     tree = context.source.tree
     if flow.value is None and flow.returned is False and context.returned is not None:
         flow = _return_buffer(context, flow)
-    if flow.value is None or not (flow.returned is True or _is_always_true(context, flow.returned, tree)):
+    asked = [node.test for node in ast.walk(tree) if isinstance(node, ast.If)]
+    if flow.value is None or not (flow.returned is True or is_always_true(context, flow.returned, asked)):
         matches = any(isinstance(node, ast.Match) for node in ast.walk(tree))
         advice = "Return a number on every path." + " A `match` may need `case _:`." * matches
         raise context.error(tree, "a path ends without `return`.", advice)
@@ -187,10 +189,14 @@ def _join_names(
     After a loop, a name that cannot be joined has no value, as it was most likely only of use inside.
     """
     joined: Names = {}
+    made: dict[tuple[int, int], Value] = {}  # two names of one list stay two names of one list
     for name in then | otherwise:
         left, right = then.get(name, Unassigned()), otherwise.get(name, Unassigned())
+        key = id(left), id(right)
         try:
-            joined[name] = join(context, test, left, right, node)
+            if key not in made:
+                made[key] = remember_origins(context, join(context, test, left, right, node), left, right)
+            joined[name] = made[key]
         except ReadError:
             if not loop and "." not in name:
                 raise
@@ -249,15 +255,15 @@ def join_exits(context: Context, flow: Flow, exits: list[Leave], node: ast.AST) 
     return names
 
 
-def _is_always_true(context: Context, flag: int | bool, function: ast.FunctionDef) -> bool:
+def is_always_true(context: Context, flag: int | bool, asked: Iterable[ast.AST]) -> bool:
     """Return whether a condition holds for every row: it is about fields that list their values, and each is tried.
 
-    Where no field is declared yet, whether it may: the function asks what is equal, and never what is larger.
+    Where no field is declared yet, whether it may: what is `asked` is what is equal, and never what is larger.
     """
     if isinstance(flag, bool):
         return flag
     if context.scope.fields is None:
-        compared = [node for node in ast.walk(function) if isinstance(node, ast.Compare)]
+        compared = [node for part in asked for node in ast.walk(part) if isinstance(node, ast.Compare)]
         return not any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for node in compared for op in node.ops)
     nodes = context.builder.nodes
     needed = list(find_reachable(tuple(nodes), [flag]))

@@ -17,6 +17,7 @@ from plaudit.language.program import Builder, Guard
 from plaudit.language.reading import assignments, calls, side_effects, statements  # noqa: F401  # each registers
 from plaudit.language.reading.context import Context, Mark, Note, Path, Returned, Scope
 from plaudit.language.reading.doubts import settle_doubts
+from plaudit.language.reading.dtypes import refuse_wrapping
 from plaudit.language.reading.expressions import add_flag, add_number
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
@@ -73,6 +74,7 @@ def read_term(
         context.returned = Returned(part, batched)
     score = add_number(context, _read_result(context, knobs), source.tree)
     settle_doubts(context, [score])
+    refuse_wrapping(context, [score, *(guard.node for guard in context.guards)])
     if batch:
         _drop_other_rows(context, score)
     return _finish_reading(context, score)

@@ -9,6 +9,8 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
+from plaudit.errors import ReadError
+from plaudit.language import nodes as n
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.reading.advice import CALLS, FOREIGN
@@ -19,6 +21,7 @@ from plaudit.language.reading.values import (
     Dictionary,
     Nested,
     Record,
+    Ref,
     Value,
     Vector,
     describe,
@@ -71,16 +74,34 @@ def read_isinstance(context: Context, node: ast.Call) -> Value:
         return unknown
     if isinstance(value, Record):
         return _find_class_of_record(context, value, classes, node)
-    answers = {_is_instance(value, each) for each in classes}
+    answers = {_is_instance(context, value, each) for each in classes}
     if True in answers:
+        _remember_libraries(context, value, classes, node)
         return Constant(True)
     partial = {sample for each in classes for sample in _find_samples(value, each)}
     if partial and partial == set(_SAMPLES.get(_find_sort(value), ())):
         return Constant(True)  # `(int, float)`
     if None not in answers:
         return Constant(False)
-    shown = f"whether {describe(value)} is an instance of {ast.unparse(node.args[1])} depends on who calls"
-    raise context.error(node, f"{shown}.", CALLS["isinstance"])
+    raise _make_undecided(context, value, ast.unparse(node.args[1]), node)
+
+
+def _make_undecided(context: Context, value: Value, kind: str, node: ast.AST) -> ReadError:
+    """Return the error that says that callers get other answers; a choice that makes no difference may go on."""
+    shown = f"whether {describe(value)} is an instance of {kind} depends on who calls"
+    error = context.error(node, f"{shown}.", CALLS["isinstance"])
+    context.undecided.append(error)
+    return error
+
+
+def _remember_libraries(context: Context, value: Value, classes: list[type], node: ast.Call) -> None:
+    """Refuse the second library whose array a value is said to be, where no caller passes arrays of both."""
+    libraries = {each.__module__.partition(".")[0].removesuffix("lib") for each in classes if _is_of_library(each)}
+    if _find_sort(value) != "array" or len(libraries) != 1:
+        return
+    if context.libraries - libraries:
+        raise _make_undecided(context, value, ast.unparse(node.args[1]), node)
+    context.libraries |= libraries
 
 
 def _find_class_of_record(context: Context, value: Record, classes: list[type], node: ast.Call) -> Value:
@@ -112,14 +133,17 @@ def _list_classes(context: Context, node: ast.expr) -> Iterator[type]:
             raise context.error(node, "isinstance takes classes.", "Write isinstance(x, (int, float)).")
 
 
-def _is_instance(value: Value, kind: type) -> bool | None:
+def _is_instance(context: Context, value: Value, kind: type) -> bool | None:
     """Return whether a value is of a class; None where that depends on who calls."""
     sort = _find_sort(value)
     if sort == "other":
         known = value.value if isinstance(value, Constant) else None
         return isinstance(known, kind) if isinstance(value, Constant | Nested) else None
     if _is_of_library(kind):
-        return kind.__name__ in _LIBRARY_CLASSES["array"] if sort == "array" else _may_be_of_library(sort, kind)
+        of_arrays = kind.__name__ in _LIBRARY_CLASSES["array"]
+        if sort == "array" or not of_arrays:
+            return of_arrays or _may_be_of_library(sort, kind)
+        return None if _may_be_array(context, value, kind.__name__) else False
     if isinstance(value, Constant):
         return None if issubclass(kind, set | frozenset) else isinstance(value.value, kind)  # a set is kept as a tuple
     found = _find_samples(value, kind)
@@ -128,6 +152,14 @@ def _is_instance(value: Value, kind: type) -> bool | None:
 
 def _may_be_of_library(sort: str, kind: type) -> bool | None:
     return None if kind.__name__ in _LIBRARY_CLASSES.get(sort, ()) else False
+
+
+def _may_be_array(context: Context, value: Value, kind: str) -> bool:
+    """Return whether a number may be an array without an axis: PyTorch and JAX compute such, and `np.where` does."""
+    node = context.builder.nodes[value.at] if isinstance(value, Ref) else None
+    if node is None or isinstance(node, n.Param) or (isinstance(node, n.Input) and "[" not in node.name):
+        return False
+    return kind != "ndarray" or isinstance(node, n.Select)
 
 
 def _find_samples(value: Value, kind: type) -> set[type]:
@@ -164,6 +196,8 @@ def _count_axes(context: Context, node: ast.AST, x: Value) -> Value:
 
 @spells("is_tensor")
 def _is_tensor(context: Context, node: ast.AST, x: Value) -> Value:
+    if not is_array(x) and _may_be_array(context, x, "Tensor"):
+        raise _make_undecided(context, x, "torch.Tensor", node)
     return Constant(is_array(x))
 
 

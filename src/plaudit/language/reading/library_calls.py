@@ -10,16 +10,18 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaudit.errors import did_you_mean
+from plaudit.language import nodes as n
 from plaudit.language.reading import arrays, entrywise, instances, products, reductions  # noqa: F401  # each registers what it means
 from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
-from plaudit.language.reading.configs import find_in_list
+from plaudit.language.reading.arithmetic import fold
+from plaudit.language.reading.conditions import compare
 from plaudit.language.reading.context import SPELLINGS, Context
 from plaudit.language.reading.dictionaries import read_argument
-from plaudit.language.reading.dtypes import BOOL, FLOAT, INTEGER, cast_dtype
+from plaudit.language.reading.dtypes import BOOL, FLOAT, INTEGER, cast_dtype, cast_integers
 from plaudit.language.reading.expressions import list_items, spread
 from plaudit.language.reading.indexing import look_up_position
-from plaudit.language.reading.values import Constant, Value, Vector, describe, find_open, is_array
-from plaudit.language.reading.vectors import BATCH, holds_flags
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, find_open, has_items, is_array
+from plaudit.language.reading.vectors import holds_flags
 
 Arguments = dict[str, Any]
 """What a call passes, by the name of the parameter; None for a literal None."""
@@ -34,9 +36,9 @@ _FUNCTIONS_ONLY = {
     "dstack", "column_stack", "tile", "repeat", "sort",
     "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64", "Tensor", "std",
     "FloatTensor", "var", "vstack", "select", "interp", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity",
-    "normalize", "softplus", "einsum", "isscalar", "is_tensor",
+    "normalize", "softplus", "einsum", "broadcast_to", "isscalar", "is_tensor",
 }  # fmt: skip
-METHODS = {name for name in SPELLINGS if "." not in name} - _FUNCTIONS_ONLY
+METHODS = {name.removeprefix(".") for name in SPELLINGS if "." not in name[1:]} - _FUNCTIONS_ONLY
 """The spellings that are methods of an array too."""
 
 OF_VECTORS = ("math.dist", "math.prod", "math.fsum")
@@ -44,32 +46,31 @@ OF_VECTORS = ("math.dist", "math.prod", "math.fsum")
 
 DTYPES: Mapping[str, tuple[str, ...]] = {
     FLOAT: ("float", "float32", "float64", "double", "single"),
-    INTEGER: ("int", "int8", "int32", "int64", "long", "uint8"),
+    INTEGER: ("int", "int8", "int16", "int32", "int64", "long", "uint8", "uint16", "uint32", "uint64"),
     BOOL: ("bool", "bool_"),
 }
 """The names of dtypes, by what arrays of them hold."""
 
 EMPTY = {FLOAT: 0.0, INTEGER: 0, BOOL: False}
 _LIKE = ("zeros_like", "ones_like", "full_like")
+_CONVERSIONS = ("astype", "to", "array", "asarray", "tensor", "as_tensor")
+"""Functions that change nothing but the dtype."""
 _DTYPE = "Drop it: every number is a float. To round, write np.floor(x); for a condition, x != 0."
 
 LISTED = "Use a function that docs/reference/language.md lists, or compute it before scoring."
 _SPREAD = "NumPy and PyTorch divide by different counts. Write np.std(v), or torch.std(v)."
 _SEARCH = "Compute it before scoring and pass it in as a field."
 _NAN = "A NaN never reaches a term: write the function without `nan`, such as np.sum(v)."
-_AXIS = f"{BATCH}: drop the call; shapes broadcast as in NumPy."
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("std", "var"), _SPREAD),
     "sort": "Write np.sort(v), of at most 8 numbers.",
     **dict.fromkeys(("argsort", "median", "unique"), _SEARCH),
     **dict.fromkeys(("nansum", "nanmean", "nanmax", "nanmin"), _NAN),
-    **dict.fromkeys(("expand", "repeat"), _AXIS),
-    "int": "Write np.floor(x), or np.round(x).",
-    "bool": "Write x != 0.",
+    "repeat": "It is np.tile in PyTorch and np.repeat in NumPy: write one of them. Shapes broadcast without either.",
 }
 """What to write instead of spellings that mean different things in different libraries, or that no target has."""
 
-_ELSEWHERE = {"bmm", "byte", "char", "half", "long", "mm", "mode", "mv", "short", "sort", "svd", "t", "type"}
+_ELSEWHERE = {"bmm", "byte", "char", "half", "mm", "mode", "mv", "short", "sort", "svd", "t", "type"}
 """Methods of arrays with short names, which are not misspelt although they are close to others."""
 
 _ARRAYS = {"numpy": "ndarray", "jax": "Array", "torch": "Tensor"}
@@ -90,10 +91,11 @@ def call_spelling(context: Context, name: str, node: ast.Call, *first: Value) ->
     known = [value for value in passed.values() if value is not None]
     if (unknown := find_open(*known)) is not None:
         return unknown
-    dtype = _read_dtype(context, passed.pop("dtype", None), node)
+    given = passed.pop("dtype", None)
+    dtype = _read_dtype(context, given, node)
     value = passed.get("x")
     if dtype and value is not None:
-        passed["x"] = _cast(context, name, dtype, value, node)
+        passed["x"] = _cast(context, name, _name_dtype(given), value, node)
     if name in OF_NUMBERS and any(is_array(value) for value in known):
         advice = f"For an array write np.{name.removeprefix('math.')}(v), entry by entry."
         raise context.error(node, f"`{ast.unparse(node.func)}` takes one number at a time.", advice)
@@ -154,16 +156,27 @@ def _read_dtype(context: Context, dtype: Value | None, node: ast.AST) -> str:
     """Return a dtype as "float", "int" or "bool"; empty where none is given."""
     if dtype is None:
         return ""
-    known = dtype.value if isinstance(dtype, Constant) else None
-    name = str(getattr(known, "__name__", known)).removeprefix("torch.")
+    name = _name_dtype(dtype)
     found = next((sort for sort, names in DTYPES.items() if name in names), "")
     if not found:
         raise context.error(node, f"the dtype {name} cannot be read.", _DTYPE)
     return found
 
 
-def _cast(context: Context, name: str, dtype: str, value: Value, node: ast.AST) -> Value:
-    """Return what a function with `dtype=` computes with; a dtype that would change the numbers is refused."""
+def _name_dtype(dtype: Value) -> str:
+    """Return the name of a dtype: "float", "int32"."""
+    known = dtype.value if isinstance(dtype, Constant) else None
+    return str(getattr(known, "__name__", known)).removeprefix("torch.")
+
+
+def _cast(context: Context, name: str, exact: str, value: Value, node: ast.AST) -> Value:
+    """Return what a function with `dtype=` computes with; a dtype that would change the numbers is refused.
+
+    What is only converted to integers is cut off towards 0, as `int(x)` is; so is nothing in a small or unsigned dtype.
+    """
+    dtype = next(sort for sort, names in DTYPES.items() if exact in names)
+    if dtype == INTEGER and name in _CONVERSIONS:
+        return cast_integers(context, exact, value, node)
     if name in _LIKE:
         return spread(context, lambda _: Constant(EMPTY[dtype]), value, node=node)
     if dtype != FLOAT and not holds_flags(value):
@@ -178,8 +191,12 @@ def read_library_method(context: Context, base: Value, node: ast.Call) -> Value:
     table = base.value if isinstance(base, Constant) else None
     if name == "index" and isinstance(table, tuple) and len(node.args) == 1:
         return look_up_position(context, table, context.read(node.args[0]), node)
-    if name in ("index", "count") and isinstance(base, Vector) and not base.array and len(node.args) == 1:
-        return find_in_list(context, base, node)
+    if name == "count" and len(node.args) == 1 and find_open(base) is not None:
+        return find_open(base) or base
+    if name == "count" and len(node.args) == 1 and has_items(base):
+        return _find_in_list(context, Vector(tuple(list_items(context, base, node))), node)
+    if name == "index" and isinstance(base, Vector) and not base.array and len(node.args) == 1:
+        return _find_in_list(context, base, node)
     if name in METHODS and (is_array(base) or not isinstance(base, Vector | Constant)):
         return call_spelling(context, f".{name}" if f".{name}" in SPELLINGS else name, node, base)
     if name in METHODS:
@@ -187,6 +204,29 @@ def read_library_method(context: Context, base: Value, node: ast.Call) -> Value:
     advice = REFUSED.get(name) or METHOD_ADVICE.get(name, "")
     near = "" if advice or name in _ELSEWHERE or _exists(name) else did_you_mean(name, METHODS)
     raise context.error(node, f"the method `.{name}()` cannot be read.{near}", advice or LISTED)
+
+
+def _find_in_list(context: Context, base: Vector, node: ast.Call) -> Value:
+    """Return `names.index("foot")`, of constants, or how often a value is in a list."""
+    assert isinstance(node.func, ast.Attribute)
+    value = context.read(node.args[0])
+    if (unknown := find_open(base, value)) is not None:
+        return unknown
+    if node.func.attr == "count":
+        if any(has_items(each) for each in base.items):
+            raise context.error(node, "only numbers, bools and strings of a list are counted.")
+        equal = [compare(context, ast.Eq(), each, value, node) for each in base.items]
+        certain = sum(each.value is True for each in equal if isinstance(each, Constant))
+        return fold(context, n.Add, [*(each for each in equal if isinstance(each, Ref)), Constant(certain)], node)
+    known = [each.value for each in base.items if isinstance(each, Constant)]
+    if len(known) != len(base.items) or not isinstance(value, Constant):
+        advice = f"Compare the entries: sum(x == {ast.unparse(node.args[0])} for x in v)."
+        raise context.error(node, f"`.{node.func.attr}()` of a list needs constants.", advice)
+    if value.value not in known:
+        raise context.error(
+            node, f"{describe(value)} is not in the list.", f"It holds {', '.join(map(repr, known)):.200}."
+        )
+    return Constant(known.index(value.value))
 
 
 def _exists(name: str) -> bool:

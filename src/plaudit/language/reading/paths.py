@@ -91,7 +91,7 @@ def _is_plain(known: object) -> bool:
     return known is None or isinstance(known, str | int | float | Enum)
 
 
-def _are_same(one: Value, other: Value) -> bool:
+def are_same(one: Value, other: Value) -> bool:
     """Return whether two values are certainly equal, whatever the row holds."""
     if one is other:
         return True
@@ -110,7 +110,7 @@ def _are_same(one: Value, other: Value) -> bool:
 
 
 def _are_all_same(left: Sequence[Value], right: Sequence[Value]) -> bool:
-    return len(left) == len(right) and all(map(_are_same, left, right))
+    return len(left) == len(right) and all(map(are_same, left, right))
 
 
 def list_part_names(path: Path) -> list[str]:

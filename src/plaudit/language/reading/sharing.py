@@ -1,6 +1,7 @@
 """Which names see a change in place: an array shares entries with its parts, and what the caller passed stays."""
 
 import ast
+from dataclasses import replace
 
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.expressions import read_name
@@ -47,8 +48,25 @@ def forget_shared(context: Context, old: Value, *but: str) -> None:
     """Take the value from every name, but some, that a change of `old` in place may be seen in."""
     context.changed.append(old)
     for name, value in context.names.items():
-        if name not in but and is_shared(old, value):
+        if name not in but and (is_shared(old, value) or _list_origins(context, old) & _list_origins(context, value)):
             context.names[name] = Unassigned(f"{name!r} may share entries with a value that was changed in place.")
+
+
+def remember_origins(context: Context, joined: Value, *values: Value) -> Value:
+    """Return what is one list, dict or array on one path, and another on another: it may be either."""
+    if not isinstance(joined, Vector | Dictionary) or all(value is joined for value in values):
+        return joined
+    if any(value is joined for value in values):  # they are equal, and yet not the same
+        joined = replace(joined)
+    context.origins[id(joined)] = joined, set[int]().union(*(_list_origins(context, value) for value in values))
+    return joined
+
+
+def _list_origins(context: Context, value: Value) -> set[int]:
+    """Return which lists, dicts and arrays a value may be, by their identity."""
+    if not isinstance(value, Vector | Dictionary):
+        return set()
+    return context.origins[id(value)][1] | {id(value)} if id(value) in context.origins else {id(value)}
 
 
 def is_shared(value: Value, other: Value) -> bool:

@@ -171,12 +171,13 @@ def parse_source(function: object) -> Source:
             f"{name!r} cannot be read: it is not a function made with `def`.\n  {file}, line {first}\n"
             "Write `def name(field, *, knob=1.0): ...`."
         )
-    if not _is_source_of(tree, function):
+    private = _find_private_class(tree, function)
+    if private is None:
         raise ReadError(
             f"{name!r} cannot be read: {file}, line {first}, no longer holds the function that runs.\n"
             "The file was edited after it was imported; reload the module, or restart."
         )
-    return Source(name, file, tuple(lines), first, tree, function)
+    return Source(name, file, tuple(lines), first, _mangle(tree, private) if private else tree, function)
 
 
 def read_current(function: types.FunctionType, name: str) -> object:
@@ -257,21 +258,43 @@ def _count_letters(text: str, column: int) -> int:
     return len(text.encode()[:column].decode(errors="ignore"))
 
 
-def _is_source_of(tree: ast.FunctionDef, function: types.FunctionType) -> bool:
-    """Return whether compiling `tree` gives the code of `function`."""
+def _find_private_class(tree: ast.FunctionDef, function: types.FunctionType) -> str | None:
+    """Return the class whose private names, `self.__x`, a function has, empty if it has none.
+
+    None where `tree` is not the source of the function at all.
+    """
+    if _is_source_of(tree, function):
+        return ""
+    kind = ["", *function.__qualname__.split(".")][-2]
+    return kind if kind.isidentifier() and _is_source_of(tree, function, kind) else None
+
+
+def _mangle(tree: ast.FunctionDef, kind: str) -> ast.FunctionDef:
+    """Return a function with its private names as Python stores them: `__x` of the class `Env` is `_Env__x`."""
+    for node in ast.walk(tree):
+        for part in ("id", "attr", "arg"):
+            name = getattr(node, part, None)
+            if isinstance(name, str) and name.startswith("__") and not name.endswith("__"):
+                setattr(node, part, f"_{kind.lstrip('_')}{name}")
+    return tree
+
+
+def _is_source_of(tree: ast.FunctionDef, function: types.FunctionType, kind: str = "") -> bool:
+    """Return whether compiling `tree`, perhaps in the class `kind`, gives the code of `function`."""
     bare = ast.FunctionDef(**{**dict(ast.iter_fields(tree)), "decorator_list": []})
     ast.copy_location(bare, tree)
     free = function.__code__.co_freevars
     arguments = ast.arguments([], [ast.arg(name) for name in free], None, [], [], None, [])
     # names of an enclosing function are only that inside one
-    body: list[ast.stmt] = [ast.FunctionDef("enclosing", arguments, [bare], [])] if free else [bare]
+    body: list[ast.stmt] = [ast.ClassDef(kind, [], [], [bare], [])] if kind else [bare]
+    body = [ast.FunctionDef("enclosing", arguments, body, [])] if free else body
     try:
         code = compile(ast.fix_missing_locations(ast.Module(body, [])), "<source>", "exec")
     except (SyntaxError, ValueError):
         return False
     except (RecursionError, MemoryError):
         return True  # the reader refuses what is nested so deeply, and says so
-    for name in ("enclosing", tree.name) if free else (tree.name,):
+    for name in (*["enclosing"] * bool(free), *[kind] * bool(kind), tree.name):
         inner = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
         code = next(constant for constant in inner if constant.co_name == name)
     return _is_same_code(code, function.__code__)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
+from plaudit.errors import PlauditError, ReadError
 from plaudit.language.kinds import FLAG, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_pattern, is_without_gradients
 from plaudit.language.reading.comprehensions import count_turns, list_rows
@@ -21,6 +22,7 @@ from plaudit.language.reading.flow import (
     both,
     fold_returns,
     go_on_without,
+    is_always_true,
     join_exits,
     join_flows,
     list_breaks,
@@ -29,6 +31,7 @@ from plaudit.language.reading.flow import (
 )
 from plaudit.language.reading.helpers import define_helper
 from plaudit.language.reading.in_place import change_local
+from plaudit.language.reading.paths import are_same
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -140,6 +143,32 @@ def _run_with(context: Context, statement: ast.With) -> Flow:
     raise context.error(statement, *explain_unsupported(statement))
 
 
+@runs(ast.Try)
+def _run_try(context: Context, statement: ast.Try) -> Flow:
+    """Read the block of a `try` that cannot fail in any row: nothing in it needs a guard, and all of it is read."""
+    guards, dropped = len(context.guards), context.counts["dropped"]
+    flow = read_block(context, [*statement.body, *statement.orelse], context.names)
+    beside = context.returned is not None and context.returned.part is not None
+    missing = next((field for field in context.inputs.values() if field.missing is not None), None)
+    if len(context.guards) > guards:
+        first = context.guards[guards]
+        why = f"this `try` {first.why} in {first.line}"
+        advice = "Test with `if` what would fail there: `y = a / b if b != 0 else 0.0`."
+    elif context.counts["dropped"] > dropped or (
+        beside and any(isinstance(x, ast.Return) for x in ast.walk(statement))
+    ):
+        why = "a part of this `try` makes no difference to the score, and is not read."
+        advice = "Move that part out of the `try`, or drop the `try`."
+    elif missing is not None:
+        why = f"a row may lack {missing.name!r}, which has missing={missing.missing!r}."
+        advice = "Drop the `try` and keep its body: the field then has that value."
+    elif statement.finalbody:
+        why, advice = "this `try` has a `finally`.", "Write what follows behind it."
+    else:
+        return flow
+    raise context.error(statement, f"a term cannot catch exceptions: {why}", advice)
+
+
 @runs(ast.Break, ast.Continue)
 def _run_jump(context: Context, statement: ast.Break | ast.Continue) -> Flow:
     context.mark(statement)
@@ -198,9 +227,28 @@ def _list_ifs(context: Context, statement: ast.If) -> Iterator[Branch]:
     while len(following) == 1 and isinstance(following[0], ast.If):
         statement = following[0]
         context.begin_statement(context.names)
-        yield Branch(read_test(context, statement.test), statement, statement.body, context.names)
+        try:
+            test = read_test(context, statement.test)
+        except ReadError as error:  # `if isinstance(x, torch.Tensor): x = x.item()`
+            if error not in context.undecided or not _are_branches_equal(context, statement):
+                raise
+            test = True
+        yield Branch(test, statement, statement.body, context.names)
         following = statement.orelse
     yield Branch(True, statement, following, context.names)
+
+
+def _are_branches_equal(context: Context, statement: ast.If) -> bool:
+    """Return whether an `if` leaves the same values, whichever branch is taken."""
+    try:
+        with context.trying(keep=False):
+            flows = [read_block(context, body, dict(context.names)) for body in (statement.body, statement.orelse)]
+    except PlauditError:
+        return False
+    then, otherwise = flows
+    goes_on = not any(flow.ended or flow.left or flow.returned is not False for flow in flows)
+    same = then.names.keys() == otherwise.names.keys()
+    return goes_on and same and all(are_same(then.names[name], otherwise.names[name]) for name in then.names)
 
 
 @runs(ast.Match)
@@ -242,12 +290,12 @@ def _read_branches(context: Context, branches: Iterator[Branch]) -> Flow:
     """Read each branch where its test is true and none before it was, then join what they leave."""
     outer = context.path
     flows: list[tuple[int, Flow, ast.AST]] = []
-    last = Flow({})
+    last, open_to_all = Flow({}), False
     for test, at, body, names in branches:
         if test is False:
             continue
         if test is True:
-            last = read_block(context, body, names)
+            last, open_to_all = read_block(context, body, names), bool(body)
             break
         context.mark(at, test=test)
         with context.under(test):
@@ -255,9 +303,21 @@ def _read_branches(context: Context, branches: Iterator[Branch]) -> Flow:
             flows.append((test, read_block(context, body, names), at))
         go_on_without(context, test)
     context.path = outer
+    if flows and not open_to_all:
+        _complete_names(context, flows, last)
     for test, then, at in reversed(flows):
         last = join_flows(context, test, then, last, at)
     return last
+
+
+def _complete_names(context: Context, flows: list[tuple[int, Flow, ast.AST]], last: Flow) -> None:
+    """Give names a value behind branches of which every row takes one, where only what no row does leaves them open."""
+    names = {name: value for _, flow, _ in flows if not flow.ended for name, value in flow.names.items()}
+    if names.keys() <= last.names.keys():
+        return
+    asked = [at.test if isinstance(at, ast.If) else at for _, _, at in flows]
+    if is_always_true(context, context.builder.any([test for test, _, _ in flows]), asked):
+        last.names = names | last.names
 
 
 @runs(ast.For)

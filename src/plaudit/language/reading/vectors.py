@@ -101,6 +101,11 @@ def map_entries(function: Callable[..., Value], *values: Value) -> Value:
     return build_array([function(*row) for row in zip(*columns, strict=True)], shape)
 
 
+def stretch(value: Value, shape: Shape) -> Value:
+    """Return an array repeated along axes of size 1 so that it has a larger shape."""
+    return build_array(_stretch(list_entries(value), find_shape(value), validate_shape(shape)), shape)
+
+
 def _stretch(entries: list[Value], own: Shape, shape: Shape) -> list[Value]:
     """Return entries repeated so that they have a larger shape."""
     own = (1,) * (len(shape) - len(own)) + own
