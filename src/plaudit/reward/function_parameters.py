@@ -122,7 +122,7 @@ def fix_needed(read: Callable[[frozenset[str]], Found], names: Collection[str]) 
     """Return what `read` makes with as few of the parameters `names` fixed as it needs, such as an axis or a count.
 
     Raises:
-        ReadError: It cannot be read with all of them fixed either; this is the error of reading it with none.
+        ReadError: It cannot be read with all of them fixed either; this is the error of reading it so.
         UnknownField: The same, of a field that is not declared.
     """
     try:
@@ -131,12 +131,7 @@ def fix_needed(read: Callable[[frozenset[str]], Found], names: Collection[str]) 
         fixed = frozenset(names)
         if not fixed:
             raise
-        try:
-            found = read(fixed)
-        except UNREAD:
-            fixed = frozenset()
-        if not fixed:
-            raise
+    found = read(fixed)
     for name in names:
         with suppress(*UNREAD):
             found = read(fixed - {name})
