@@ -20,7 +20,7 @@ from plaudit.errors import InputError, PlauditError
 from plaudit.testing.random_rewards import draw_case
 from support.everyday import draw_reward
 
-EVERYDAY, WILD, SOAK = 294, 6, 10_000
+EVERYDAY, WILD, SOAK = 147, 6, 10_000
 PORTION = 49
 WITH_Z3 = 12
 WILD_SHARE = 10
