@@ -2,6 +2,7 @@
 
 import builtins
 import gc
+import logging
 import os
 import sys
 from collections import Counter
@@ -80,6 +81,16 @@ def counted(record_property):
         record_property("counted", (what, told))
 
     return count
+
+
+@pytest.fixture(autouse=True)
+def untouched_logging(monkeypatch):
+    """Let warnings be printed as in a program of its own: libraries that an earlier test used redirect the log."""
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root.manager, "disable", 0)
+    for name, logger in logging.root.manager.loggerDict.items():
+        if name.startswith("plaudit") and isinstance(logger, logging.Logger):
+            monkeypatch.setattr(logger, "disabled", False)
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Every benchmark runs, at a size of seconds: a script that nobody runs stops working unnoticed."""
 
 import os
+import runpy
 import sys
 from pathlib import Path
 
@@ -32,7 +33,26 @@ NEEDS = {
 """Libraries without which a script has nothing to measure."""
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+SLOW = {
+    "bandits", "batch", "cuda_kernel", "false_alarms", "gpu", "gpu_record", "hackmatrix", "learn_task", "ledger", "page",
+    "rescore", "trust", "vectors", "wrapper", "writers",
+}  # fmt: skip
+"""Scripts that take longest even so: `make test` imports them, and `make soak` runs them."""
+
+
+@pytest.mark.parametrize("script", [path for path in SCRIPTS if path.stem in SLOW], ids=lambda path: path.stem)
+def test_a_slow_benchmark_can_be_imported(script, monkeypatch):
+    for library in NEEDS.get(script.stem, []):
+        pytest.importorskip(library)
+    monkeypatch.syspath_prepend(BENCH)
+    runpy.run_path(str(script), run_name=script.stem)
+
+
+@pytest.mark.parametrize(
+    "script",
+    [pytest.param(path, marks=pytest.mark.slow) if path.stem in SLOW else path for path in SCRIPTS],
+    ids=lambda path: path.stem,
+)
 def test_a_benchmark_runs_and_prints_its_figures(script, tmp_path):
     for library in NEEDS.get(script.stem, []):
         pytest.importorskip(library)

@@ -148,6 +148,7 @@ def test_progress_is_told_stage_by_stage():
     assert all(fits for _, fits in told)
 
 
+@pytest.mark.usefixtures("heed_ctrl_c")
 def test_ctrl_c_in_the_probe_tells_what_is_known():
     checked = check_in_environment(
         CALM, Corridor(interrupt_at=3000 + 4000), reader(CALM), steps=20_000, observed_steps=3000

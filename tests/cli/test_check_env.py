@@ -78,6 +78,7 @@ def test_what_stays_open_does_not_exit_as_if_all_were_well(plaudit, write):
     assert plaudit(*asked, "--fail-on", "never").exit_code == 0
 
 
+@pytest.mark.usefixtures("heed_ctrl_c")
 def test_ctrl_c_prints_what_is_known(plaudit, write):
     written = write(
         "calm.py", f"{CALM}\nfrom support.corridors import Corridor\nshared = Corridor(interrupt_at=14000)\n"
@@ -87,6 +88,7 @@ def test_ctrl_c_prints_what_is_known(plaudit, write):
     assert "Interrupted: these results are partial" in done.stdout
 
 
+@pytest.mark.usefixtures("heed_ctrl_c")
 def test_ctrl_c_leaves_the_other_rewards_out_and_says_so(plaudit, write):
     corridor = "\nfrom support.corridors import Corridor\nshared = Corridor(interrupt_at=14000)\n"
     first, second = write("calm.py", CALM + corridor), write("other.py", CALM)

@@ -339,6 +339,7 @@ def test_what_a_judge_said_in_one_rescoring_is_known_in_the_next(ledger):
     assert len(seen) == 6
 
 
+@pytest.mark.usefixtures("heed_ctrl_c")
 @pytest.mark.parametrize("ask", [False, True])
 def test_what_judges_said_before_a_rescoring_is_stopped_is_not_lost(ledger, ask):
     samples = [{"prompt": f"{n}", "completion": f"{n}", "answer": "5"} for n in range(40)]

@@ -160,6 +160,7 @@ def test_an_edit_that_is_not_named_changes_no_answer(file, counted):
     try_edits(file, counted, draw_edits(file), each=False)
 
 
+@pytest.mark.slow
 def test_an_edit_on_a_server_that_is_not_named_changes_no_answer(database, counted):
     # Rows are read as they are from a file, and the server itself checks their types.
     try_edits(database, counted, [edit for edit in draw_edits(database) if not edit.changes_rows], each=False)

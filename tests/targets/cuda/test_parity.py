@@ -26,6 +26,7 @@ def test_cuda_keeps_every_law(knobs, without, times):
     assert 0.3 < report.counts["good"] / report.counts["rows"] < 0.95
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("times", TIMES)
 def test_cuda_keeps_every_law_in_floats(times):
     report = check_target(

@@ -60,7 +60,7 @@ def compile_by_nvcc(made, folder):
     return (folder / "one.ptx").read_text()
 
 
-@pytest.mark.parametrize("real", ["double", "float"])
+@pytest.mark.parametrize("real", ["double", pytest.param("float", marks=pytest.mark.slow)])
 def test_nvcc_makes_two_kernels_of_it_and_two_files_may_include_it(reward, tmp_path, real):
     compiled = reward.compile("cuda", real=real, knobs="struct")
     assert compile_by_nvcc(compiled, tmp_path).count(".entry") == 2
