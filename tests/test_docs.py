@@ -43,13 +43,7 @@ def test_every_block_says_its_language(path):
     assert languages <= RUN | READ
 
 
-SLOW = {ROOT / "docs/how-to/export-from-pytorch.md"}
-"""Pages that wait for a compiler; tests/targets/test_torch_export.py does what this one does with a smaller reward."""
-
-
-@pytest.mark.parametrize(
-    "path", [pytest.param(path, marks=pytest.mark.slow) if path in SLOW else path for path in PAGES], ids=name
-)
+@pytest.mark.parametrize("path", PAGES, ids=name)
 def test_the_page_runs_and_shows_what_it_prints(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for key, value in pages.ENVIRONMENT.items():

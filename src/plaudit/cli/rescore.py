@@ -71,16 +71,14 @@ def rescore(
     Exit code: 0 if every record was scored, 2 if none could be scored, 3 if some could not be scored.
     """
     is_log = find_log(source) is not None
-    if is_log and features is None:
-        rows = f" To score its rows: plaudit score {new} {source} -o OUTPUT" if is_data_set(source) else ""
-        raise click.UsageError(
-            f"{source} is no ledger. If it is a log of rollouts, give the features that read them: "
-            f"--features FILE:NAME.{rows}"
-        )
     if not is_log and (output is not None or scores):
         raise click.UsageError("--output and --score are for logs of other tools; a ledger keeps its own scores.")
-    if not is_log and is_data_set(source):
-        raise click.UsageError(f"{source} is not a ledger. To score its rows: plaudit score {new} {source} -o OUTPUT")
+    if features is None or not is_log:
+        hint = " If it is a log of rollouts, give the features that read them: --features FILE:NAME." if is_log else ""
+        if is_data_set(source):
+            hint += f" To score its rows: plaudit score {new} {source} -o OUTPUT"
+        if hint:
+            raise click.UsageError(f"{source} is not a ledger.{hint}")
     reward = tune(find_reward(new), params, settings)
     reward = reward.with_version(label) if label is not None else reward
     query = parse_query(options)

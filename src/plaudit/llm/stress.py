@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from itertools import cycle, islice
 from typing import Any
 
@@ -86,9 +86,9 @@ class StressReport:
     best: float
     attacks: Sequence[AttackResult]
     """Most successful first."""
-    reasons: Mapping[str, int] = field(default_factory=dict)
+    reasons: Mapping[str, int]
     """Why completions, honest or not, have no reward, and how many."""
-    examples: Mapping[str, int] = field(default_factory=dict)
+    examples: Mapping[str, int]
     """By reason, the first sample that has it: its place among the samples, from 0."""
 
     def list_failing(self, share: float) -> list[AttackResult]:

@@ -122,7 +122,7 @@ def fix_needed(read: Callable[[frozenset[str]], Found], names: Collection[str]) 
     """Return what `read` makes with as few of the parameters `names` fixed as it needs, such as an axis or a count.
 
     Raises:
-        ReadError: It cannot be read with all of them fixed either; this is the error of reading it so.
+        ReadError: It cannot be read with all of them fixed either; what is wrong then is what is left to change.
         UnknownField: The same, of a field that is not declared.
     """
     try:

@@ -31,7 +31,7 @@ def find_log(path: Path) -> Log | None:
             return _find_in(path)
         kind = path.suffix.lower()
         if kind == ".parquet":
-            path.stat()
+            path.stat()  # one that is not there is said to be missing here, and not when it is read
             return TrlLog(path)
         if kind in (".eval", ".json", ".jsonl"):
             with path.open("rb") as file:

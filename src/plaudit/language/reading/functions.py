@@ -14,7 +14,7 @@ from plaudit.language.field import RECORDS, TERMINAL, Field
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.parameters import Fixed, name_knob
 from plaudit.language.program import Builder, Guard
-from plaudit.language.reading import assignments, calls, side_effects, statements  # noqa: F401  # each registers
+from plaudit.language.reading import assignments, calls, expression_statements, statements  # noqa: F401  # each registers
 from plaudit.language.reading.context import Context, Mark, Note, Path, Returned, Scope
 from plaudit.language.reading.doubts import settle_doubts
 from plaudit.language.reading.dtypes import refuse_wrapping

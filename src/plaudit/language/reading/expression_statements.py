@@ -1,4 +1,4 @@
-"""Statements that are no assignment and return nothing: calls that change or assign something, and `del`."""
+"""Statements that are a call alone, for what it changes or assigns, and `del`."""
 
 import ast
 import types
