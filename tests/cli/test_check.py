@@ -224,7 +224,7 @@ def test_the_output_is_a_complete_file_or_none(plaudit, tmp_path, form):
     assert result.stderr == "paid@1: 1 warning; 2 rules not run. Report written to report.\n"
     printed = plaudit("check", PAID, "--format", form, "--output", "-")
     assert (tmp_path / "report").read_text(encoding="utf-8") == printed.stdout
-    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"my car.py", "report"}
+    assert {path.name for path in tmp_path.iterdir()} == {"my car.py", "report"}
 
 
 def test_a_file_that_cannot_be_written_is_told(plaudit):
@@ -240,7 +240,7 @@ def test_a_check_that_fails_leaves_the_file_as_it_was(plaudit, write, tmp_path):
     assert result.exit_code == ExitCode.FAILED
     assert result.stderr.startswith("Error: ")
     assert (tmp_path / "report").read_text(encoding="utf-8") == "old"
-    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"my car.py", "ends.json", "report"}
+    assert {path.name for path in tmp_path.iterdir()} == {"my car.py", "ends.json", "report"}
 
 
 @pytest.mark.parametrize("width", ["8", "20", "40", "300"])

@@ -105,7 +105,7 @@ def test_wrong_usage_is_told_and_writes_nothing(plaudit, parking, tmp_path, monk
     done = plaudit("export", parking, *options)
     assert done.exit_code == 2
     assert told in done.stderr
-    assert {path.name for path in tmp_path.iterdir()} - {"__pycache__"} == {"parking.py"}
+    assert {path.name for path in tmp_path.iterdir()} == {"parking.py"}
 
 
 def test_where_the_second_file_cannot_be_written_neither_is(plaudit, parking, tmp_path):

@@ -57,7 +57,7 @@ def test_a_log_is_scored_beside_what_the_tool_paid(logs, tmp_path, log, options,
     assert mean is None or mean in done.stderr
     told = json.loads(done.stdout)
     assert told["records"] == told["scored"]
-    assert [path for path in sorted(tmp_path.iterdir()) if path.name != "__pycache__"] == there, "nothing is kept"
+    assert sorted(tmp_path.iterdir()) == there, "nothing is kept"
     kept = rescore(logs, log, *options, "-o", "kept.db", "--json")
     assert {**json.loads(kept.stdout), "job": told["job"]} == told
     with Ledger(tmp_path / "kept.db", read_only=True) as ledger:

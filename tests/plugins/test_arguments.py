@@ -1,6 +1,7 @@
 """The forms in which a reward can be named, and what is said where there is none."""
 
 import json
+import os
 import sys
 
 import pytest
@@ -102,6 +103,15 @@ def test_a_file_can_import_what_lies_beside_it(here):
         "from beside_it import REACH\n" + OWN.replace("reach=2.0", "reach=REACH"), encoding="utf-8"
     )
     assert find_reward("deep/own.py:reaching").params["near.reach"] == 3.0
+
+
+def test_a_file_is_run_as_it_stands_however_fast_it_was_changed(here, monkeypatch):
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    for moment, reach in ((0.0, 2.0), (0.5, 3.0)):  # of one second and one size, which is all a compiled copy knows
+        (here / "own.py").write_text(OWN.replace("reach=2.0", f"reach={reach}"), encoding="utf-8")
+        os.utime(here / "own.py", (1e9 + moment, 1e9 + moment))
+        assert find_reward("own.py:reaching").params["near.reach"] == reach
+    assert [path.name for path in here.iterdir()] == ["own.py"]
 
 
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])

@@ -9,6 +9,7 @@ import re
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -291,12 +292,13 @@ def _run_file(path: Path) -> ModuleType:
     """Run a Python file as if it were imported; it can import modules beside it."""
     _read_bytes(path, limit=1)
     spec = importlib.util.spec_from_file_location(_name_module(path), path)
-    if spec is None or spec.loader is None:
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
         raise FileError(f"{path} is not a Python file; rewards are read from .py and .json files.")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses and pickles look there
     with _import_from(path.resolve().parent), _explain_failure(str(path), [str(path), str(path.resolve())]):
-        spec.loader.exec_module(module)
+        # As Python runs a script: an import would take a compiled copy of the same second and size, edited or not.
+        exec(spec.loader.source_to_code(path.read_bytes(), spec.loader.path), vars(module))
     return module
 
 
