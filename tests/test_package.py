@@ -7,7 +7,7 @@ import sysconfig
 import tarfile
 import venv
 import zipfile
-from importlib.util import find_spec
+from importlib.metadata import distribution
 from pathlib import Path
 
 import pytest
@@ -82,7 +82,7 @@ def test_it_is_installed_into_an_empty_environment_and_runs(built, kind, tmp_pat
     lent = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
     Path(where, "lent.pth").write_text("\n".join(sorted(lent)), encoding="utf-8")
 
-    pip = [python, Path(find_spec("pip").origin).with_name("__pip-runner__.py")]  # what `pip --python` starts
+    pip = [python, distribution("pip").locate_file("pip/__pip-runner__.py")]  # what `pip --python` starts
     options = ["--no-deps", "--no-index", "--no-compile", "--no-build-isolation", "--ignore-installed"]
     run(*pip, "install", *options, built[kind], cwd=tmp_path)
 
