@@ -22,6 +22,14 @@ TEXT = "\n".join(path.read_text(encoding="utf-8") for path in PAGES)
 RUN = {"console", "python", "text"}
 READ = {"c", "csharp", "csv", "js", "json", "latex", "markdown", "rust", "sh", "sql", "toml", "yaml"}
 
+SLOW = (
+    "docs/how-to/export-from-pytorch.md",
+    "docs/systems/deepthinker.md",
+    "docs/systems/hackmatrix-game.md",
+    "docs/systems/roadsense-experiment.md",
+)
+"""Half of the time of all pages; what their commands and functions do, tests of their own see."""
+
 
 def name(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
@@ -43,7 +51,9 @@ def test_every_block_says_its_language(path):
     assert languages <= RUN | READ
 
 
-@pytest.mark.parametrize("path", PAGES, ids=name)
+@pytest.mark.parametrize(
+    "path", [pytest.param(path, marks=pytest.mark.slow) if name(path) in SLOW else path for path in PAGES], ids=name
+)
 def test_the_page_runs_and_shows_what_it_prints(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for key, value in pages.ENVIRONMENT.items():
