@@ -39,7 +39,7 @@ class Translated:
         far = frozenset(name for name, value in row.items() if math.isinf(value))
         if far not in self.known:
             self.known[far] = Z3Question(
-                asked(self.program, self.output, dict.fromkeys(far, math.inf)), Deadline.after(5)
+                asked(self.program, self.output, dict.fromkeys(far, math.inf)), Deadline.after(60)
             )
         question = self.known[far]
         flags = {name for name, field in self.program.inputs.items() if field.kind == "flag"}
