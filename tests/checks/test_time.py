@@ -40,7 +40,12 @@ def hard_reward(count, *more, version="1", end=0.77):
 @proving
 @pytest.mark.parametrize(
     "ask",
-    [bounds, check, incentives, lambda one, **given: prove(one, hard_reward(MANY, version="2", end=0.78), **given)],
+    [
+        pytest.param(bounds, marks=pytest.mark.slow),
+        check,
+        pytest.param(incentives, marks=pytest.mark.slow),
+        lambda one, **given: prove(one, hard_reward(MANY, version="2", end=0.78), **given),
+    ],
     ids=["bounds", "check", "incentives", "prove"],
 )
 def test_many_hard_terms_take_no_longer_than_the_timeout(ask):

@@ -24,11 +24,11 @@ REFUSED = {
 }
 """What is not read as it stands yet, and what the product says instead. Whoever makes one readable takes it off."""
 
-ROWS = 200
+ROWS = 100
 FEW = 25
 """How many rows the targets score whose text runs elsewhere."""
-NUMBA = ("isaac_lab", "metaworld", "trading")
-"""The frameworks that `make test` compiles with Numba, for seconds each; `make soak` does all."""
+COMPILED = {"numba": ("isaac_lab", "trading"), "jax": ("isaac_lab", "metaworld", "trading")}
+"""The frameworks that `make test` compiles, for seconds each; `make soak` does all."""
 
 
 @cache
@@ -60,7 +60,7 @@ def run_originals(framework):
 
 FRAMEWORKS = sorted({name.partition(".")[0] for name in load_pasted() if name not in REFUSED})
 CALLED = [
-    pytest.param(target, each, marks=pytest.mark.slow if target == "numba" and each not in NUMBA else ())
+    pytest.param(target, each, marks=() if each in COMPILED.get(target, FRAMEWORKS) else pytest.mark.slow)
     for target in SCORING
     for each in FRAMEWORKS
 ]

@@ -18,6 +18,10 @@ from plaudit.targets.inputs import list_slots
 C = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-pedantic", "-Werror", "-ffp-contract=off")
 CPP = ("-x", "c++", "-std=c++17", *C[1:])
 LANGUAGES = {"gcc": ("gcc", C), "clang": ("clang", C), "g++": ("g++", CPP), "clang++": ("clang++", CPP)}
+COMPILERS = [
+    pytest.param(name, marks=() if name in ("gcc", "clang++") else pytest.mark.slow, id=name) for name in LANGUAGES
+]
+"""All languages for `parametrize`: `make test` takes one compiler for C and the other for C++, `make soak` all."""
 
 
 def need_compiler(name):

@@ -30,6 +30,11 @@ def need(target):
     return np
 
 
+def without_numba(targets):
+    """Return targets for `parametrize`, Numba in `make soak` only: it compiles for a second what other tests show of it."""
+    return [pytest.param(each, marks=pytest.mark.slow if each == "numba" else ()) for each in targets]
+
+
 def installed(target):
     """Return whether the library of a target is there."""
     return target not in EXTRAS or find_spec(target) is not None

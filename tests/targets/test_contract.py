@@ -13,7 +13,7 @@ from plaudit.testing import LAWS, ContractBroken, check_target, run_columns, run
 from support.contract import TIMES, draw
 from support.running import need
 
-REWARDS = {"python": 6, "numpy": 6, "torch": 8, "numba": 2, "jax": 2}
+REWARDS = {"python": 6, "numpy": 6, "torch": 8, "numba": 1, "jax": 1}
 """Numba compiles each reward for a second, JAX each operation of it."""
 ASIDE = {"jax": 0.25, "torch": 0.15}
 """How many rows may be left aside, as rounding decides what becomes of them: more where sums are in any order."""

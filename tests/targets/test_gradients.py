@@ -72,7 +72,7 @@ def sane_rows(case, seed):
     return {name: array[picked] for name, array in columns.items()}
 
 
-@pytest.mark.parametrize(("target", "share"), [("jax", 0.17), ("torch", 0.27)], ids=str)
+@pytest.mark.parametrize(("target", "share"), [("jax", 0.1), ("torch", 0.17)], ids=str)
 def test_gradients_are_finite_and_what_finite_differences_say_on_smooth_spots(target, share):
     need(target)
     count = Counter()

@@ -234,7 +234,7 @@ def test_a_vector_of_two_entries_is_passed_entry_by_entry(target):
     assert found.compile(target)({"pair": np.array([[1.0, 2.0], [3.0, 4.0]])}).total.tolist() == [7.0, 37.0]
 
 
-@pytest.mark.parametrize("last", [5, 6, 8])
+@pytest.mark.parametrize("last", [5, pytest.param(6, marks=pytest.mark.slow), 8])
 @pytest.mark.parametrize("target", TARGETS)
 def test_some_entries_may_be_read_at_the_end_only(target, last):
     @term

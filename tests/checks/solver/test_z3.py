@@ -39,7 +39,7 @@ class Translated:
         far = frozenset(name for name, value in row.items() if math.isinf(value))
         if far not in self.known:
             self.known[far] = Z3Question(
-                asked(self.program, self.output, dict.fromkeys(far, math.inf)), Deadline.after(5)
+                asked(self.program, self.output, dict.fromkeys(far, math.inf)), Deadline.after(60)
             )
         question = self.known[far]
         flags = {name for name, field in self.program.inputs.items() if field.kind == "flag"}
@@ -119,6 +119,7 @@ def test_z3_computes_what_python_computes():
 
 
 NUMBERS = (-7.5, -3.0, -2.5, -1.5, -0.5, -0.125, 0.0, 0.125, 0.5, 1.0, 1.5, 2.5, 3.0, 4.5, 7.0)
+FEW = (-2.5, -0.125, 0.0, 0.125, 1.5, 7.0)
 
 
 @pytest.mark.parametrize(
@@ -149,10 +150,11 @@ NUMBERS = (-7.5, -3.0, -2.5, -1.5, -0.5, -0.125, 0.0, 0.125, 0.5, 1.0, 1.5, 2.5,
         "(x > 0) + (x > 2) * 3",
     ],
 )
-def test_every_operation_that_z3_knows_is_translated_exactly(text):
+@pytest.mark.parametrize("numbers", [FEW, pytest.param(NUMBERS, marks=pytest.mark.slow)], ids=["few", "all"])
+def test_every_operation_that_z3_knows_is_translated_exactly(text, numbers):
     reward = reward_from(f"def f(x): return {text}", Field("x", low=-10, high=10))
     translated = Translated(RewardModel(reward).program)
-    for x in NUMBERS:
+    for x in numbers:
         total = reward.score(x=x).total
         assert translated.exact({"x": x})
         assert isinstance(translated.can_be({"x": x}, total - LEAST, total + LEAST), Witness), x

@@ -15,7 +15,9 @@ def run_c(compiled, batch):
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize(("knobs", "without"), [("constant", CONSTANT), ("struct", WRITTEN)])
+@pytest.mark.parametrize(
+    ("knobs", "without"), [pytest.param("constant", CONSTANT, marks=pytest.mark.slow), ("struct", WRITTEN)]
+)
 def test_c_keeps_every_law(knobs, without, times):
     report = check_target("c", run=run_c, options={"knobs": knobs}, without=without, **draw(3, times))
     assert {each.law for each in report.laws if each.outcome != "kept"} == set(without)

@@ -16,7 +16,7 @@ from plaudit.targets.c.harness import STATUSES
 from plaudit.targets.c.reward import STATUSES as NUMBERED
 from plaudit.targets.c.writing import KEYWORDS
 from plaudit.targets.inputs import list_slots
-from support.c_compilers import LANGUAGES, CFunction, compile_text
+from support.c_compilers import COMPILERS, CFunction, compile_text
 from support.strategies import load
 
 STRICTER = ("-Wshadow", "-Wdouble-promotion", "-Wcast-qual", "-Wundef", "-Wsign-conversion", "-Wfloat-conversion")
@@ -25,7 +25,7 @@ STRICTER = ("-Wshadow", "-Wdouble-promotion", "-Wcast-qual", "-Wundef", "-Wsign-
 # -- numbers ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", COMPILERS)
 @pytest.mark.parametrize("knobs", ["constant", "struct"])
 def test_no_compiler_has_a_warning_and_the_numbers_are_those_worked_out_by_hand(reward, batch, totals, language, knobs):
     made = CFunction(reward.compile("c", knobs=knobs), language=language, flags=("-O2", *STRICTER))
@@ -34,7 +34,7 @@ def test_no_compiler_has_a_warning_and_the_numbers_are_those_worked_out_by_hand(
     np.testing.assert_allclose(found.total, totals, rtol=1e-15)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", COMPILERS)
 def test_in_floats_nothing_is_computed_in_doubles(reward, batch, totals, language):
     compiled = reward.compile("c", real="float")
     found = CFunction(compiled, language=language, flags=("-O2", *STRICTER)).score(batch)
@@ -104,7 +104,7 @@ NUMBERS = (
 )
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", COMPILERS)
 def test_signs_halves_and_denormals_are_python_s_to_the_bit(language):
     space = load(SIGNS)
     terms = [term(space[name]) for name in space if callable(space[name])]
@@ -284,13 +284,13 @@ def test_a_state_is_carried_and_stays_where_a_row_is_refused():
     assert "1.0" in compiled.header.partition("climb_initial_state(void)")[2][:120]
 
 
-def test_a_reward_that_reads_nothing_but_its_state_has_no_warning():
+@pytest.mark.parametrize("language", COMPILERS)
+def test_a_reward_that_reads_nothing_but_its_state_has_no_warning(language):
     space = load("def count(prev):\n    return prev.steps + 1\n\n\ndef late(curr):\n    return -curr.steps\n")
     steps = State("steps", reset=0.0, low=0, update=space["count"])
     reward = Reward("late", version="1", terms=[term(space["late"])], fields=[steps])
-    for language in LANGUAGES:
-        found = CFunction(reward.compile("c", knobs="struct"), language=language)([[4.0]])
-        assert (found["total"][0], found["steps[0]"][0]) == (-5.0, 5.0)
+    found = CFunction(reward.compile("c", knobs="struct"), language=language)([[4.0]])
+    assert (found["total"][0], found["steps[0]"][0]) == (-5.0, 5.0)
 
 
 def test_what_only_a_dropped_quotient_reads_is_not_declared():
@@ -301,7 +301,7 @@ def test_what_only_a_dropped_quotient_reads_is_not_declared():
         assert [list(NUMBERED)[int(each)] for each in found["status"]] == ["OK", "OUTSIDE_DOMAIN"]
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", COMPILERS)
 def test_a_value_compared_with_itself_has_no_warning(language):
     space = load(
         "def same(lit, mood, x):\n    return (1 if lit == lit else 0) + (2 if mood != mood else 0) + 4 * (x == x)\n"
@@ -327,7 +327,7 @@ HOSTILE = f"{PRINTABLE} \x1b[31m \u202e \ud800 ??/\n*/ #error broken\n\\"
 NAMES = ("register", "NULL", "x0", "status", "total_", "x_FILE_", "__FILE__")
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", COMPILERS)
 def test_no_text_of_a_reward_breaks_out(language):
     lines = "def {0}(and_, {0}_):\n    return {0}_ + (1 if and_ == {1!r} else 0)"
     space = load("\n\n\n".join(lines.format(name, HOSTILE) for name in NAMES))
@@ -345,7 +345,7 @@ def test_no_text_of_a_reward_breaks_out(language):
     assert found["total"][0] == sum(range(len(NAMES))) + len(NAMES)
 
 
-@pytest.mark.parametrize("language", ["gcc", "clang++"])
+@pytest.mark.parametrize("language", [pytest.param("gcc", marks=pytest.mark.slow), "clang++"])
 def test_every_keyword_can_be_a_field_a_term_and_a_knob(language):
     plain = sorted(name for name in KEYWORDS if not keyword.iskeyword(name))
     code = "\n\n\n".join(f"def {name}({name}, *, knob=1.0):\n    return {name} * knob" for name in plain)

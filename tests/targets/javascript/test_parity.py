@@ -44,7 +44,7 @@ def run_any_knobs(node, compiled, batch):
 
 
 @pytest.mark.parametrize("times", TIMES)
-@pytest.mark.parametrize("run", [run_rows, run_batch, run_any_knobs])
+@pytest.mark.parametrize("run", [run_rows, run_batch, pytest.param(run_any_knobs, marks=pytest.mark.slow)])
 def test_javascript_keeps_every_law(node, run, times):
     report = check_target("javascript", run=partial(run, node), **draw(3, times))
     assert {each.law: each.outcome for each in report.laws} == dict.fromkeys(LAWS, "kept")

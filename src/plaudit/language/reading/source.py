@@ -4,6 +4,7 @@ import ast
 import builtins
 import dis
 import inspect
+import linecache
 import types
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
@@ -151,7 +152,7 @@ def parse_source(function: object) -> Source:
         raise ReadError(f"{name!r} cannot be read: a term is a plain Python function, this is a {type(function)}.")
     file = function.__code__.co_filename
     try:
-        lines, first = inspect.getsourcelines(function.__code__)  # of a wrapper, not of what it wraps
+        lines, first = _list_lines(function.__code__)  # of a wrapper, not of what it wraps
     except (OSError, TypeError):
         raise ReadError(
             f"{name!r} cannot be read: its source is not available (it was defined in {file!r}).\n"
@@ -178,6 +179,15 @@ def parse_source(function: object) -> Source:
             "The file was edited after it was imported; reload the module, or restart."
         )
     return Source(name, file, tuple(lines), first, _mangle(tree, private) if private else tree, function)
+
+
+def _list_lines(code: types.CodeType) -> tuple[list[str], int]:
+    """Return what `inspect.getsourcelines` does: it goes through all modules for one of this file, for milliseconds."""
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
+    if lines and lines[0].lstrip().startswith(("def ", "@")):
+        return inspect.getblock(lines), code.co_firstlineno
+    return inspect.getsourcelines(code)
 
 
 def read_current(function: types.FunctionType, name: str) -> object:
