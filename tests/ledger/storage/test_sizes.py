@@ -66,7 +66,7 @@ def measure(ledger, use):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("column", ["inputs", "outputs"])
+@pytest.mark.parametrize("column", ["inputs", pytest.param("outputs", marks=pytest.mark.slow)])
 def test_more_numbers_than_a_block_has_are_never_loaded(ledger, where, column):
     for use in (*USES.values(), Ledger.verify):
         use(ledger)  # what is imported and compiled once
