@@ -31,7 +31,10 @@ def learnt(name):
 
 @pytest.mark.parametrize(
     "world",
-    [pytest.param(world, id=world.name, marks=() if at % 3 == 1 else pytest.mark.slow) for at, world in enumerate(WORLDS)],
+    [
+        pytest.param(world, id=world.name, marks=() if at % 3 == 1 else pytest.mark.slow)
+        for at, world in enumerate(WORLDS)
+    ],
 )
 def test_what_is_learnt_is_complete_and_true_and_read_back_from_its_file(world, tmp_path):
     task = learnt(world.name)

@@ -118,7 +118,9 @@ def test_a_record_that_is_tried_again_begins_its_chain_in_one_transaction(postgr
     check_kept(postgres_url, {"run": 2}, most=0)
 
 
-@pytest.mark.parametrize("when", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    "when", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(3, marks=pytest.mark.slow), 5]
+)
 def test_a_connection_lost_in_the_middle_of_a_group_writes_it_once(postgres_url, when, monkeypatch):
     with Ledger(postgres_url) as ledger:
         ledger.record(signal(0), run="run", step=0)

@@ -134,7 +134,12 @@ def check_seen(where, acknowledged, seen):
 
 @pytest.mark.parametrize(
     ("writers", "rounds"),
-    [(5, 4), pytest.param(5, 12, marks=pytest.mark.slow), pytest.param(32, 60, marks=pytest.mark.slow), pytest.param(100, 25, marks=pytest.mark.slow)],
+    [
+        (5, 4),
+        pytest.param(5, 12, marks=pytest.mark.slow),
+        pytest.param(32, 60, marks=pytest.mark.slow),
+        pytest.param(100, 25, marks=pytest.mark.slow),
+    ],
 )
 def test_a_reader_beside_many_writers_sees_every_record_once_and_in_one_order(large_server, writers, rounds, counted):
     where = large_server.new_database()

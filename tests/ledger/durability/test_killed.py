@@ -38,11 +38,11 @@ def kill_jobs(folder, rounds, records, job, counted):
 
 
 def test_a_rescoring_that_is_killed_and_resumed_scores_each_record_once(tmp_path, counted):
-    kill_jobs(tmp_path, 1, 500, "rescore", counted)
+    kill_jobs(tmp_path, 1, 200, "rescore", counted)
 
 
 def test_an_import_that_is_killed_is_all_there_or_not_at_all(tmp_path, counted):
-    kill_jobs(tmp_path, 1, 500, "import", counted)
+    kill_jobs(tmp_path, 1, 200, "import", counted)
 
 
 @pytest.mark.slow

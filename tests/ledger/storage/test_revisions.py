@@ -126,6 +126,7 @@ def replace(path, old, new):
     path.write_text(text)
 
 
+@pytest.mark.parametrize("place", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_what_the_guide_says_brings_a_ledger_to_the_next_revision_with_every_record(next_version, place):
     fill(place)
     with Ledger(place) as ledger:
