@@ -43,13 +43,13 @@ def test_all_names_are_there_in_order():
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 @pytest.mark.parametrize("piece", PIECES, ids=ascii)
-@pytest.mark.parametrize(("size", "seconds"), [(500_000, 1), pytest.param(5_000_000, 5, marks=pytest.mark.slow)])
-def test_long_texts_take_seconds_at_most(feature, piece, size, seconds):
+@pytest.mark.parametrize("size", [500_000, pytest.param(5_000_000, marks=pytest.mark.slow)])
+def test_long_texts_take_seconds_at_most(feature, piece, size):
     text = piece * (size // len(piece))
     given = {"text": text, "completion": text, "reasoning": "", "answer": "5", "tests": "pass"}
     began = time.process_time()
     feature(**{name: given[name] for name in feature.reads})
-    assert time.process_time() - began < seconds  # mostly a tenth of it; a machine may be slower
+    assert time.process_time() - began < 5  # about 1 s; a machine may be slower
 
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
