@@ -227,7 +227,7 @@ def test_many_writers_of_large_batches_get_numbers_of_their_own(postgres_url):
     def work(me):
         try:
             with Ledger(postgres_url) as ledger:
-                for start in range(0, 3000, 1000):
+                for start in range(0, 2000, 1000):
                     numbers = ledger.record_batch(
                         REWARD, columns(start, start + 1000), run=f"w{me}", step=range(start, start + 1000)
                     )
@@ -241,7 +241,7 @@ def test_many_writers_of_large_batches_get_numbers_of_their_own(postgres_url):
     for thread in threads:
         thread.join()
     assert not failed, failed
-    check_kept(postgres_url, {f"w{me}": 3000 for me in range(3)}, most=0)
+    check_kept(postgres_url, {f"w{me}": 2000 for me in range(3)}, most=0)
     check_numbers(postgres_url)
 
 
