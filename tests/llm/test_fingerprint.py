@@ -245,7 +245,13 @@ def test_comments_and_docstrings_decide_nothing(load, before):
     assert load(plain).whole.fingerprint == before
 
 
-@pytest.mark.parametrize(("old", "new"), EDITS, ids=[f"{old} to {new}" for old, new in EDITS])
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(*edit, id=" to ".join(edit), marks=pytest.mark.slow if at % 2 else ())
+        for at, edit in enumerate(EDITS)
+    ],
+)
 def test_an_edit_that_decides_a_result_changes_the_fingerprint(load, before, old, new):
     assert HELPER.count(old) == 1
     assert load(HELPER.replace(old, new)).whole.fingerprint != before
