@@ -87,8 +87,15 @@ def describe(ledger, run):
     return sorted(found, key=lambda each: each[:2])
 
 
-@pytest.mark.parametrize("sample", [1.0, 0.3])
-@pytest.mark.parametrize("rollout", [False, True])
+@pytest.mark.parametrize(
+    ("rollout", "sample"),
+    [
+        (False, 1.0),
+        (True, 0.3),
+        pytest.param(False, 0.3, marks=pytest.mark.slow),
+        pytest.param(True, 1.0, marks=pytest.mark.slow),
+    ],
+)
 def test_the_records_are_those_of_the_host(ledger, library, sample, rollout):
     inputs, outcomes = draw_steps()
     with DeviceRecorder(ledger, REWARD, ENVS, run="a", sample=sample) as recorder:

@@ -84,6 +84,7 @@ def test_what_goes_wrong_is_told(alone, folder, tmp_path):
     assert not list(tmp_path.glob("out*/*.parquet"))
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced(alone, tmp_path):
     import psutil
 

@@ -116,7 +116,7 @@ def test_a_ledger_without_a_sample_says_nothing_of_estimates(tmp_path):
 def test_the_rate_goes_with_the_records(tmp_path):
     """Into segments, re-scorings, tables, exports and what imports them."""
     with Ledger(tmp_path / "rewards.db") as ledger:
-        record(ledger, sample=0.5, envs=64, steps=300)
+        record(ledger, sample=0.5, envs=8, steps=100)
         ledger.rescore(REWARD.with_weights(effort=-1.0).with_version("2"))
         ledger.compact()
         assert {each.sample_rate for each in ledger.history(job=1)} == {0.5}

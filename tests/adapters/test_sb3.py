@@ -243,7 +243,15 @@ def alive(angle):
 PATIENT = Reward("patient", version="1", terms=[alive], fields=[Field("angle", low=-1, high=1)])
 
 
-@pytest.mark.parametrize("place", ["after", "before", "nested", "processes"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("after", marks=pytest.mark.slow),
+        "before",
+        pytest.param("nested", marks=pytest.mark.slow),
+        "processes",
+    ],
+)
 def test_evaluation_is_paid_by_the_weights_that_training_has_and_moves_none(sb3, place):
     from stable_baselines3.common.callbacks import EvalCallback, EveryNTimesteps
 

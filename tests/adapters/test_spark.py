@@ -104,6 +104,7 @@ def test_a_driver_that_is_killed_is_resumed(cluster, tmp_path):
     assert_same(tmp_path / "there", tmp_path / "here")
 
 
+@pytest.mark.slow
 def test_spark_reads_the_files_of_a_lake(spark, tmp_path):
     pytest.importorskip("deltalake", reason="needs plaudit[lake]")
     with fill(tmp_path / "rewards.db") as ledger:

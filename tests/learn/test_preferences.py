@@ -351,7 +351,7 @@ def test_choices_that_a_reward_decides_perfectly_bound_its_scale_on_one_side_onl
     assert any("do not limit the scale" in warning for warning in fitted.warnings)
 
 
-@pytest.mark.parametrize("undecided", ["shares", "a tie"])
+@pytest.mark.parametrize("undecided", [pytest.param("shares", marks=pytest.mark.slow), "a tie"])
 def test_judges_who_are_of_two_minds_limit_the_scale(undecided):
     ahead = np.linspace(0.1, 2, FEW)
     share = 1 / (1 + np.exp(-2 * ahead)) if undecided == "shares" else np.where(ahead > 1.9, 0.5, 1.0)
@@ -359,7 +359,9 @@ def test_judges_who_are_of_two_minds_limit_the_scale(undecided):
     assert (fitted.accuracy, fitted.warnings) == (1.0, ())
 
 
-@pytest.mark.parametrize("size", [1e3, 1e5, 1e8])
+@pytest.mark.parametrize(
+    "size", [pytest.param(1e3, marks=pytest.mark.slow), pytest.param(1e5, marks=pytest.mark.slow), 1e8]
+)
 def test_a_scale_that_is_far_off_is_found_where_a_weight_or_the_rationality_can_show_it(size):
     first, second, share = draw_gains(size)
     near = fit_preferences(

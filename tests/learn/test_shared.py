@@ -245,11 +245,11 @@ def test_records_of_other_things_are_passed_over(place):
 def test_processes_that_share_a_learner_lose_nothing(kept, tmp_path, request):
     place = tmp_path / "rewards.db" if kept == "in a file" else request.getfixturevalue("postgres_url")
     Ledger(place).close()
-    workers = [start_crediting(place, seed=seed, count=20) for seed in range(2)]
+    workers = [start_crediting(place, seed=seed, count=6) for seed in range(2)]
     assert [worker.wait() for worker in workers] == [0, 0]
     with Ledger(place) as ledger:
         state = shared(ledger, ARMS["ucb1"]).state
-        assert (state.decisions, sum(state.pulls)) == (40, 40)
+        assert (state.decisions, sum(state.pulls)) == (12, 12)
 
 
 def test_a_process_that_is_killed_leaves_all_that_it_recorded(place):

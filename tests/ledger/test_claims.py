@@ -54,7 +54,7 @@ def test_actors_are_told_apart_across_processes(where):
 @posix
 def test_a_claim_dies_with_its_process(where):
     with Ledger(where) as ledger:
-        for _ in range(3):
+        for _ in range(2):
             other = Claiming(where, "left", "-")
             with pytest.raises(ActorInUse):
                 claim(ledger, "left")

@@ -92,11 +92,12 @@ def is_chosen(record, choice):
     return True
 
 
-def test_every_choice_finds_what_looking_at_every_record_finds(where):
+@pytest.mark.parametrize("every", [2, pytest.param(1, marks=pytest.mark.slow)])
+def test_every_choice_finds_what_looking_at_every_record_finds(where, every):
     with Ledger(where) as ledger:
         fill(ledger)
         everything, rescored = list(ledger.history()), list(ledger.history(job=1))
-        for choice in CHOICES:
+        for choice in CHOICES[::every]:
             wanted = [record for record in (rescored if "job" in choice else everything) if is_chosen(record, choice)]
             history = ledger.history(**choice)
             numbers = [record.id for record in history]

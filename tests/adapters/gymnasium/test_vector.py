@@ -81,7 +81,7 @@ def test_each_environment_is_paid_as_if_it_were_alone(autoreset, reuse, batch, h
 
 
 @pytest.mark.parametrize("autoreset", MODES)
-@pytest.mark.parametrize("mode", ["replace", "add"])
+@pytest.mark.parametrize("mode", ["replace", pytest.param("add", marks=pytest.mark.slow)])
 def test_machine_code_pays_as_if_each_were_alone(autoreset, mode, monkeypatch):
     monkeypatch.setattr("plaudit.adapters.gymnasium.batch_scoring.MANY", 1)
     starts = [-2.0, 0.0, 1.0, 2.0, 0.0]

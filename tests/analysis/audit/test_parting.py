@@ -130,11 +130,23 @@ def count_alarms(draw, count, seeds):
 
 @pytest.mark.parametrize("name", HACKS)
 def test_a_hack_is_found_in_a_run_of_600_episodes(name):
+    assert count_alarms(HACKS[name], 600, range(10)) >= 9
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HACKS)
+def test_a_hack_is_found_in_28_of_30_runs(name):
     assert count_alarms(HACKS[name], 600, range(30)) >= 28
 
 
 @pytest.mark.parametrize("name", HONEST)
 def test_an_honest_run_is_no_alarm(name):
+    assert sum(count_alarms(HONEST[name], count, range(20)) for count in (20, 60, 200)) <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", HONEST)
+def test_honest_runs_are_hardly_ever_an_alarm(name):
     alarms = [count_alarms(HONEST[name], count, range(50)) for count in (20, 60, 200, 1000)]
     assert sum(alarms) <= 4  # of 200; 1 is to be expected by chance where only one of the two is noise
 
@@ -142,7 +154,7 @@ def test_an_honest_run_is_no_alarm(name):
 @pytest.mark.parametrize("count", [200, 2000])
 def test_an_abrupt_turn_is_located(count):
     misses = []
-    for seed in range(20):
+    for seed in range(10):
         rng = np.random.default_rng([seed, count])
         hacked = (np.arange(count) >= 0.55 * count).astype(np.float64)
         goals = draw_goals(rng, 0.6 * (1 - hacked))

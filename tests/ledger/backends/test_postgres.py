@@ -118,7 +118,9 @@ def test_a_record_that_is_tried_again_begins_its_chain_in_one_transaction(postgr
     check_kept(postgres_url, {"run": 2}, most=0)
 
 
-@pytest.mark.parametrize("when", [1, 2, 3, 5])
+@pytest.mark.parametrize(
+    "when", [pytest.param(1, marks=pytest.mark.slow), 2, pytest.param(3, marks=pytest.mark.slow), 5]
+)
 def test_a_connection_lost_in_the_middle_of_a_group_writes_it_once(postgres_url, when, monkeypatch):
     with Ledger(postgres_url) as ledger:
         ledger.record(signal(0), run="run", step=0)
@@ -225,7 +227,7 @@ def test_many_writers_of_large_batches_get_numbers_of_their_own(postgres_url):
     def work(me):
         try:
             with Ledger(postgres_url) as ledger:
-                for start in range(0, 3000, 1000):
+                for start in range(0, 2000, 1000):
                     numbers = ledger.record_batch(
                         REWARD, columns(start, start + 1000), run=f"w{me}", step=range(start, start + 1000)
                     )
@@ -239,7 +241,7 @@ def test_many_writers_of_large_batches_get_numbers_of_their_own(postgres_url):
     for thread in threads:
         thread.join()
     assert not failed, failed
-    check_kept(postgres_url, {f"w{me}": 3000 for me in range(3)}, most=0)
+    check_kept(postgres_url, {f"w{me}": 2000 for me in range(3)}, most=0)
     check_numbers(postgres_url)
 
 

@@ -83,7 +83,7 @@ def test_one_record_that_a_server_was_sent_before_it_stood_still_may_be_there(se
     check_kept(url, {"run": 3}, most=0)
 
 
-@pytest.mark.parametrize("key", ["k1", None])
+@pytest.mark.parametrize("key", ["k1", pytest.param(None, marks=pytest.mark.slow)])
 def test_a_server_that_stands_still_in_a_commit_may_have_recorded(server, url, key, monkeypatch):
     commit = psycopg.Pipeline.__exit__
     with Ledger(url, timeout=TIMEOUT) as ledger:
@@ -155,6 +155,6 @@ def test_a_long_statement_is_waited_for_while_the_server_answers(server, url):
         backend = ledger._store.backend
         backend._budget.seconds = 1.0
         with backend.snapshot() as connection:
-            assert connection.execute(text("SELECT 1 FROM pg_sleep(3)")).scalar_one() == 1
+            assert connection.execute(text("SELECT 1 FROM pg_sleep(1.5)")).scalar_one() == 1
         with pytest.raises(LedgerBusy), backend.transaction() as cursor:
             cursor.execute("SELECT pg_sleep(20)")

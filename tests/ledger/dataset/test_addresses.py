@@ -45,7 +45,14 @@ def stop_after(rows):
     return progress
 
 
-@pytest.mark.parametrize("name", ["rows.parquet", "rows.csv", "rows.jsonl"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "rows.parquet",
+        pytest.param("rows.csv", marks=pytest.mark.slow),
+        pytest.param("rows.jsonl", marks=pytest.mark.slow),
+    ],
+)
 def test_an_object_gets_the_bytes_that_a_file_gets(mixed, storage, tmp_path, name):
     flat = table(200).drop_columns(["torque", "prev", "curr"]).append_column("prev.done", pa.array([0.0] * 200))
     flat = flat.append_column("curr.done", pa.array([0.5] * 200))
@@ -115,7 +122,10 @@ def test_a_diff_reads_addresses(mixed, heavier, steps):
     assert diff(mixed, heavier, data=steps).effect.changes.records == 150
 
 
-@pytest.mark.parametrize(("method", "finished"), [("PUT", 1), ("POST", 1), ("GET", 2)])
+@pytest.mark.parametrize(
+    ("method", "finished"),
+    [("PUT", 1), pytest.param("POST", 1, marks=pytest.mark.slow), pytest.param("GET", 2, marks=pytest.mark.slow)],
+)
 def test_credentials_that_expire_leave_finished_parts_and_nothing_half_written(mixed, storage, steps, method, finished):
     target = f"{storage.address}/out"
 

@@ -63,7 +63,7 @@ def folder(rows, tmp_path):
     place = tmp_path / "rows"
     place.mkdir()
     for at in range(3):
-        pq.write_table(rows.slice(200 * at, 200), place / f"{at}.parquet", row_group_size=17)
+        pq.write_table(rows.slice(200 * at, 200), place / f"{at}.parquet", row_group_size=40)
     return place
 
 
@@ -107,8 +107,14 @@ def list_returns(changes):
     return dict(zip(changes.episodes.keys, changes.episodes.new.tolist(), strict=True))
 
 
-@pytest.mark.parametrize("slots", [1, 4, 50])
-@pytest.mark.parametrize("reward", [HANGING, CLOSING], ids=["state", "prev"])
+@pytest.mark.parametrize(
+    ("reward", "slots"),
+    [
+        pytest.param(reward, slots, id=f"{name}-{slots}", marks=() if slots == first else pytest.mark.slow)
+        for name, reward, first in (("state", HANGING, 50), ("prev", CLOSING, 4))
+        for slots in (1, 4, 50)
+    ],
+)
 def test_pieces_catch_up_on_episodes_that_began_before_them(folder, tmp_path, reward, slots):
     here = score_file(reward, folder, tmp_path / "here", against=reward.with_weights(**{reward.terms[0].name: 2.0}))
     there = score_in_order(

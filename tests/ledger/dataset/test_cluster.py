@@ -56,7 +56,15 @@ def assert_same_changes(one, other):
     assert theirs == ours
 
 
-@pytest.mark.parametrize("slots", [1, 2, 7, 100])
+@pytest.mark.parametrize(
+    "slots",
+    [
+        pytest.param(1, marks=pytest.mark.slow),
+        pytest.param(2, marks=pytest.mark.slow),
+        7,
+        pytest.param(100, marks=pytest.mark.slow),
+    ],
+)
 def test_tasks_give_what_the_local_engine_gives(folder, heavier, tmp_path, slots):
     engine, told = InOrder(slots), []
     there = score_in_order(

@@ -15,7 +15,7 @@ def folder(tmp_path):
     made = tmp_path / "rows"
     made.mkdir()
     for at in range(3):
-        pq.write_table(table(60, seed=at), made / f"part-{at}.parquet", row_group_size=10)
+        pq.write_table(table(60, seed=at), made / f"part-{at}.parquet", row_group_size=30)
     return made
 
 

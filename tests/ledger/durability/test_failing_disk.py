@@ -45,7 +45,7 @@ def check(said, path, counted, before=0):
     return wrong
 
 
-@pytest.mark.parametrize("when", range(1, 9))
+@pytest.mark.parametrize("when", [2, 5, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 3, 4, 6, 7, 8))])
 def test_nothing_is_acknowledged_after_a_sync_of_the_log_failed(tmp_path, when, counted):
     path = tmp_path / "ledger.db"
     with Ledger(path) as ledger:
@@ -64,7 +64,7 @@ def test_a_disk_that_fails_for_good_is_said_so(tmp_path, when, counted):
     assert check(said, path, counted, before=1)
 
 
-@pytest.mark.parametrize("when", [4, 16])
+@pytest.mark.parametrize("when", [pytest.param(4, marks=pytest.mark.slow), 16])
 def test_a_write_that_fails_is_no_acknowledgement(tmp_path, when, counted):
     path = tmp_path / "ledger.db"
     with Ledger(path) as ledger:
@@ -77,7 +77,7 @@ def test_a_write_that_fails_is_no_acknowledgement(tmp_path, when, counted):
         check_kept(path, {"before": 1}, most=0)
 
 
-@pytest.mark.parametrize("when", [1, 3, 4])
+@pytest.mark.parametrize("when", [3, *(pytest.param(n, marks=pytest.mark.slow) for n in (1, 4))])
 def test_a_ledger_whose_making_the_disk_refuses_can_be_made_later(tmp_path, when):
     path = tmp_path / "ledger.db"
     said, told = said_with(f"fdatasync,fsync:error=EIO:when={when}", path)

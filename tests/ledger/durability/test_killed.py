@@ -9,8 +9,8 @@ from support.ledgers import run
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="needs POSIX")
 
 # mode of recording, kills in `make test`, kills in `make soak`
-MODES = [("single", 10, 400), ("keyed", 6, 150), ("many", 6, 100), ("batch", 6, 100), ("buffered", 8, 150),
-         ("checkpoints", 6, 100), ("segments", 6, 200)]  # fmt: skip
+MODES = [("single", 3, 400), ("keyed", 2, 150), ("many", 2, 100), ("batch", 2, 100), ("buffered", 3, 150),
+         ("checkpoints", 2, 100), ("segments", 2, 200)]  # fmt: skip
 
 
 def kill(path, mode, kills, counted):
@@ -38,11 +38,11 @@ def kill_jobs(folder, rounds, records, job, counted):
 
 
 def test_a_rescoring_that_is_killed_and_resumed_scores_each_record_once(tmp_path, counted):
-    kill_jobs(tmp_path, 1, 500, "rescore", counted)
+    kill_jobs(tmp_path, 1, 200, "rescore", counted)
 
 
 def test_an_import_that_is_killed_is_all_there_or_not_at_all(tmp_path, counted):
-    kill_jobs(tmp_path, 1, 500, "import", counted)
+    kill_jobs(tmp_path, 1, 200, "import", counted)
 
 
 @pytest.mark.slow

@@ -58,7 +58,7 @@ def write_at_once(where, tmp_path, records, counted):
 
 
 def test_four_writers_lose_nothing_and_keep_their_order(where, tmp_path, counted):
-    write_at_once(where, tmp_path, 20, counted)
+    write_at_once(where, tmp_path, 10, counted)
 
 
 @pytest.mark.slow
@@ -68,9 +68,9 @@ def test_four_writers_lose_nothing_of_much(where, tmp_path, counted):
 
 def test_four_writers_with_a_checkpoint_after_every_few_records(tmp_path, counted):
     path = tmp_path / "ledger.db"
-    found = run("checkpoints", path, 4, 120)
-    check_kept(path, {f"writer {n}": 120 for n in range(4)}, most=0)
-    counted("four writers, forced checkpoints", records=480, checkpoints=found["checkpoints"], lost=0)
+    found = run("checkpoints", path, 4, 60)
+    check_kept(path, {f"writer {n}": 60 for n in range(4)}, most=0)
+    counted("four writers, forced checkpoints", records=240, checkpoints=found["checkpoints"], lost=0)
 
 
 # -- a writer that holds the lock and dies or stands still -----------------------------------------------------------
@@ -173,7 +173,7 @@ def test_threads_share_a_ledger(where, counted):
 
     def work(ledger, me):
         try:
-            for step in range(0, 40, 4):
+            for step in range(0, 20, 4):
                 ledger.record(signal(step), run=f"thread {me}", step=step, key=f"{me}/{step}")
                 ledger.record_batch(
                     REWARD, columns(step + 1, step + 4), run=f"thread {me}", step=range(step + 1, step + 4)
@@ -189,10 +189,11 @@ def test_threads_share_a_ledger(where, counted):
         for thread in threads:
             thread.join()
         assert not failed, failed
-    check_kept(where, {f"thread {me}": 40 for me in range(6)}, most=0)
-    counted("threads on one ledger", threads=6, acknowledged=240, lost=0)
+    check_kept(where, {f"thread {me}": 20 for me in range(6)}, most=0)
+    counted("threads on one ledger", threads=6, acknowledged=120, lost=0)
 
 
+@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_a_buffered_writer_is_shared_by_threads(where):
     with Ledger(where) as ledger, ledger.writer(max_records=7, max_delay=0.001) as writer:
         receipts = {}

@@ -151,6 +151,7 @@ def test_statements_grow_with_batches_and_not_with_records(tmp_path, monkeypatch
 # -- numbers that do not recompute -------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize(
     ("target", "change", "told"),
     [

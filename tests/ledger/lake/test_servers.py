@@ -3,11 +3,18 @@
 import pytest
 
 from plaudit import Ledger
+from plaudit.ledger.storage import batch
 from support.lakes import check, columns, count_runs, list_tables, read_all
 from support.samples import following
 
 pytest.importorskip("deltalake", reason="needs plaudit[lake]")
-MANY = 5000
+MANY = 500
+
+
+@pytest.fixture(autouse=True)
+def few(monkeypatch):
+    """Let few records be worth a file."""
+    monkeypatch.setattr(batch, "FEWEST", MANY)
 
 
 def test_many_records_go_to_the_lake_directly(postgres_ledger, tmp_path):

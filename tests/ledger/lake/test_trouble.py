@@ -33,7 +33,7 @@ def test_a_bucket_that_is_not_there_is_named(tmp_path, storage):
         check(ledger, before)
 
 
-@pytest.mark.parametrize("after", [0, 1, 3, 5, 8, 12, 17])
+@pytest.mark.parametrize("after", [1, 12, *(pytest.param(n, marks=pytest.mark.slow) for n in (0, 3, 5, 8, 17))])
 def test_credentials_that_expire_midway_lose_nothing(tmp_path, storage, after):
     with fill(tmp_path / "rewards.db") as ledger:
         before = read_all(ledger)
@@ -79,7 +79,7 @@ def test_a_table_with_other_columns_is_left_alone(tmp_path):
 
 
 def test_two_archivers_at_once_list_each_file_once(tmp_path):
-    runs = [f"run {n}" for n in range(12)]
+    runs = [f"run {n}" for n in range(6)]
     with fill(tmp_path / "rewards.db", runs=runs, count=50) as ledger:
         before = read_all(ledger)
     failed = []
@@ -136,7 +136,10 @@ def test_a_damaged_segment_is_not_archived_and_the_others_are(tmp_path):
         assert sum(count_runs(table).values()) == 5003
 
 
-@pytest.mark.parametrize("damage", ["deleted", "truncated", "a bit"])
+@pytest.mark.parametrize(
+    "damage",
+    [pytest.param("deleted", marks=pytest.mark.slow), pytest.param("truncated", marks=pytest.mark.slow), "a bit"],
+)
 def test_verify_names_a_damaged_file_of_the_lake_and_its_records(tmp_path, damage):
     with fill(tmp_path / "rewards.db") as ledger:
         ledger.archive(tmp_path / "lake")

@@ -87,6 +87,7 @@ def test_a_label_stands_for_one_formula_for_good(where):
         verified(ledger)
 
 
+@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize("many", [4200, pytest.param(10_000, marks=pytest.mark.slow)])  # a block has up to 4096
 def test_a_batch_is_what_its_rows_are(where, many):
     from support.ledgers import REWARD, columns, signal
@@ -102,6 +103,7 @@ def test_a_batch_is_what_its_rows_are(where, many):
         verified(ledger)
 
 
+@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_a_batch_with_a_bad_row_records_nothing(where):
     from support.ledgers import REWARD, columns
 

@@ -120,7 +120,9 @@ def test_blocks_merged_while_they_are_rescored_are_read_again(tmp_path, monkeypa
         verified(ledger)
 
 
-@pytest.mark.parametrize("stop", [1, 17, 40])
+@pytest.mark.parametrize(
+    "stop", [pytest.param(1, marks=pytest.mark.slow), 17, pytest.param(40, marks=pytest.mark.slow)]
+)
 def test_a_history_that_is_being_read_misses_nothing_and_doubles_nothing(where, stop):
     with Ledger(where) as ledger, Ledger(where) as other:
         for n in range(60):

@@ -59,8 +59,9 @@ def test_processes_that_make_a_ledger_at_the_same_moment_make_one(place):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs fork")
-def test_a_process_that_is_killed_while_it_makes_a_ledger_leaves_all_tables_or_none(tmp_path, counted):
-    found = run("create", tmp_path, "kill", 20)
+@pytest.mark.parametrize("kills", [8, pytest.param(20, marks=pytest.mark.slow)])
+def test_a_process_that_is_killed_while_it_makes_a_ledger_leaves_all_tables_or_none(tmp_path, kills, counted):
+    found = run("create", tmp_path, "kill", kills)
     counted("processes killed (kill -9) while they make a ledger", **found, broken=0)
     assert found["unfinished"] > 0
 
@@ -125,6 +126,7 @@ def replace(path, old, new):
     path.write_text(text)
 
 
+@pytest.mark.parametrize("place", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_what_the_guide_says_brings_a_ledger_to_the_next_revision_with_every_record(next_version, place):
     fill(place)
     with Ledger(place) as ledger:

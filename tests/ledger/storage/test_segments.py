@@ -27,7 +27,11 @@ from support import walks
 from support.ledgers import REWARD, columns
 from support.ledgers import signal as made
 
-SYSTEMS = [(name, label) for name in BUILT_IN for label in system(name).VERSIONS]
+SYSTEMS = [
+    pytest.param(name, label, marks=() if label == next(iter(system(name).VERSIONS)) else pytest.mark.slow)
+    for name in BUILT_IN
+    for label in system(name).VERSIONS
+]
 
 
 @pytest.fixture(autouse=True)
@@ -308,12 +312,13 @@ def test_verify_names_the_file_and_its_records(tmp_path, how):
                 ledger[50]
 
 
-def test_every_bit_of_a_segment_is_checked(tmp_path):
+@pytest.mark.parametrize("pieces", [12, pytest.param(40, marks=pytest.mark.slow)])
+def test_every_bit_of_a_segment_is_checked(tmp_path, pieces):
     with Ledger(tmp_path / "rewards.db") as ledger:
         record(ledger)
     (path,) = tmp_path.glob("rewards.db.segments/*/*.parquet")
     whole = path.read_bytes()
-    for at in range(0, len(whole), max(1, len(whole) // 40)):
+    for at in range(0, len(whole), max(1, len(whole) // pieces)):
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :])
         with Ledger(tmp_path / "rewards.db", read_only=True) as ledger:
             assert not ledger.verify().ok, f"byte {at}"

@@ -66,7 +66,7 @@ def measure(ledger, use):
         tracemalloc.stop()
 
 
-@pytest.mark.parametrize("column", ["inputs", "outputs"])
+@pytest.mark.parametrize("column", ["inputs", pytest.param("outputs", marks=pytest.mark.slow)])
 def test_more_numbers_than_a_block_has_are_never_loaded(ledger, where, column):
     for use in (*USES.values(), Ledger.verify):
         use(ledger)  # what is imported and compiled once
@@ -89,6 +89,7 @@ def test_more_numbers_than_a_block_has_are_never_loaded(ledger, where, column):
     assert (2, "damaged") in {(problem.id, problem.kind) for problem in found.problems}
 
 
+@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_a_text_larger_than_any_is_never_loaded(ledger, where):
     size = 130 << 20
     execute(

@@ -101,6 +101,7 @@ def test_episodes_are_what_their_records_add_up_to(where):
         assert ledger.verify().ok
 
 
+@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_a_rescoring_has_returns_of_its_own_and_the_ends_of_what_it_scored(where):
     with Ledger(where) as ledger:
         fill(ledger)

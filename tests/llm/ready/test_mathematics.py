@@ -17,10 +17,16 @@ needs_library = pytest.mark.skipif(not importlib.util.find_spec("math_verify"), 
 HALF = r"\boxed{\frac{1}{2}}"
 
 
+@pytest.fixture(scope="module", autouse=True)
+def worker():
+    """Let tests share the process that compares, which takes seconds to start."""
+    yield
+    mathematics._WORKER.close()
+
+
 @pytest.fixture
 def equal():
-    yield ready.equal_mathematics()
-    mathematics._WORKER.close()
+    return ready.equal_mathematics()
 
 
 @needs_library
@@ -95,7 +101,7 @@ def test_what_takes_too_long_has_no_result_and_the_next_one_has(equal):
 
 
 @needs_library
-@pytest.mark.parametrize("in_thread", [False, True])
+@pytest.mark.parametrize("in_thread", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_scoring_that_gives_up_earlier_says_so(equal, in_thread):
     assert equal(HALF, "0.5") is True
     errors = []

@@ -85,7 +85,10 @@ def _is_accepted(
             raise InputError(f"nothing is left to compare of the accepted answer {each!r:.60}")
         accepted.add(wanted)
     found = text if tag is None else find_tagged(text, tag)
-    return found is not None and len(found) <= LONGEST and normalize(found) in accepted
+    if found is None or len(found) > LONGEST:
+        return False
+    found = unicodedata.normalize("NFKC", found)  # which makes up to 18 characters of one
+    return len(found) <= LONGEST and normalize(found) in accepted
 
 
 def _list_accepted(answer: Any) -> Iterable[str]:
