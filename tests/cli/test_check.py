@@ -322,7 +322,7 @@ def test_every_rule_is_explained(plaudit, code):
     }
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+@pytest.mark.parametrize("encoding", ["ascii", pytest.param("cp1252", marks=pytest.mark.slow)])
 def test_any_encoding_will_do(process, encoding):
     done = process("check", "--rules", PYTHONIOENCODING=encoding, PYTHONUTF8="0")
     printed, told = done.communicate()

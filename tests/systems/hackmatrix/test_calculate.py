@@ -64,8 +64,14 @@ def plain_inputs(state, completed, won, died, action, rules):
     }
 
 
-@pytest.mark.parametrize("label", hackmatrix.VERSIONS)
-@pytest.mark.parametrize("rules", RULES, ids=NAMES)
+@pytest.mark.parametrize(
+    ("rules", "label"),
+    [
+        pytest.param(rules, label, id=f"{name}-{label}", marks=pytest.mark.slow if name == "seed" and at else ())
+        for name, rules in zip(NAMES, RULES, strict=True)
+        for at, label in enumerate(hackmatrix.VERSIONS)
+    ],
+)
 def test_a_step_earns_what_the_reward_says_of_it(rules, label):
     """The same terms in Python, on inputs that are measured cell by cell."""
     reward = hackmatrix.version(label)

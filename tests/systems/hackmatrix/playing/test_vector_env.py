@@ -25,7 +25,7 @@ from support.hackmatrix_model.steps import BATCH, look_at_all  # noqa: E402
 
 GAMES = BATCH
 """How many games are played at once; as many as anywhere, so that a step is traced once."""
-LENGTH = 6
+LENGTH = 3
 """After so many steps each of them ends."""
 UP, DOWN, LEFT, RIGHT = range(4)
 
@@ -53,7 +53,7 @@ def test_many_games_are_made_by_gymnasium_and_say_how_they_begin_anew():
 def test_many_games_give_arrays_for_all_of_them(many):
     generator = np.random.default_rng(0)
     _, info = many.reset(seed=4)
-    for _ in range(8):
+    for _ in range(LENGTH + 2):
         observation, rewards, terminated, truncated, info = many.step(chosen(generator, info["action_mask"]))
         assert observation in many.observation_space
         assert (rewards.shape, rewards.dtype) == ((GAMES,), np.float32)
