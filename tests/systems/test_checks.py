@@ -233,7 +233,7 @@ KNOWN = {
 }
 
 
-ALIKE = ("R2", "R3", "R5", "R6", "R7", "R9", "R9L", "R10", "R11", "R12", "R12a2", "R12b2", "R12a")
+ALIKE = ("R2", "R3", "R5", "R6", "R7", "R9", "R9L", "R10", "R11", "R12", "R12a2", "R12b2", "R12a", "R12b")
 """Versions of roadsense between two others, with the flaws of one of these."""
 
 

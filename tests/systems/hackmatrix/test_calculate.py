@@ -174,7 +174,9 @@ def test_a_reward_that_reads_what_the_game_does_not_measure_is_refused():
         calculate_reward(EnvState(), False, False, False, 0, reward=reward)
 
 
-@pytest.mark.parametrize("rules", RULES, ids=NAMES)
+@pytest.mark.parametrize(
+    "rules", [pytest.param(RULES[0], id=NAMES[0], marks=pytest.mark.slow), pytest.param(RULES[1], id=NAMES[1])]
+)
 def test_before_an_action_everything_it_may_change_is_remembered(rules):
     states, *_, actions = drawn(7)
     remembered = jax.vmap(lambda state, action: remember(state, action, rules=rules))(states, actions)
