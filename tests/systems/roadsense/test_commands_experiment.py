@@ -171,7 +171,12 @@ def run(tmp_path):
     return keep
 
 
-def test_the_policy_of_a_run_drives_the_studies_of_its_actions_on_both_roads(plaudit, run, monkeypatch):
+@pytest.mark.parametrize(
+    "studies",
+    [["continuous-training"], pytest.param(["continuous", "continuous-training"], marks=pytest.mark.slow)],
+    ids=["one road", "both roads"],
+)
+def test_the_policy_of_a_run_drives_the_studies_of_its_actions(plaudit, run, monkeypatch, studies):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")  # the worker's: more than one wait for each other on a busy machine
     asked = (
         "experiment",
@@ -187,15 +192,15 @@ def test_the_policy_of_a_run_drives_the_studies_of_its_actions_on_both_roads(pla
         "--workers",
         1,
     )
-    first = plaudit(*asked, "--no-check", "--json", "--quiet", "--study", "continuous,continuous-training")
+    first = plaudit(*asked, "--no-check", "--json", "--quiet", "--study", ",".join(studies))
     assert first.exit_code == 0, first.stderr
-    assert json.loads(first.stdout)["simulated"] == 2 * 2 * 2
-    studies = json.loads(first.stdout)["studies"]
-    trained = {name: [each["policy"] for each in found["drives"]] for name, found in studies.items()}
-    assert list(trained) == ["continuous", "continuous-training"]
+    assert json.loads(first.stdout)["simulated"] == len(studies) * 2 * 2
+    found = json.loads(first.stdout)["studies"]
+    trained = {name: [each["policy"] for each in study["drives"]] for name, study in found.items()}
+    assert list(trained) == studies
     for policies in trained.values():
         assert sum(policy.startswith("continuous@") for policy in policies) == 2
-    again = plaudit(*asked, "--no-check", "--json", "--quiet", "--study", "continuous")
+    again = plaudit(*asked, "--no-check", "--json", "--quiet", "--study", studies[0])
     assert json.loads(again.stdout)["simulated"] == 0
 
 
