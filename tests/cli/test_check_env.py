@@ -33,7 +33,7 @@ reward = Reward("balance", version="1", terms=[idle_pole, hurry], fields=[Field(
 
 
 def test_one_report_begins_with_what_an_agent_will_do(plaudit, write):
-    done = plaudit("check", write("calm.py", CALM), "--env", ENV, "--budget", "8000")
+    done = plaudit("check", write("calm.py", CALM), "--env", ENV, "--budget", "2000")
     assert done.exit_code == 1, done.stderr
     title, first, *_ = done.stdout.splitlines()
     assert title.startswith("walking@1")
@@ -44,7 +44,7 @@ def test_one_report_begins_with_what_an_agent_will_do(plaudit, write):
 
 
 def test_json_has_the_summary_the_evidence_and_what_was_dropped(plaudit, write):
-    done = plaudit("check", write("calm.py", CALM), "--env", ENV, "--budget", "8000", "--json")
+    done = plaudit("check", write("calm.py", CALM), "--env", ENV, "--budget", "2000", "--json")
     [found] = json.loads(done.stdout)["rewards"]
     assert found["summary"].startswith("An agent will behave like 'always 1'")
     assert found["findings"][0]["evidence"]["verdict"] == "seen"
@@ -53,14 +53,14 @@ def test_json_has_the_summary_the_evidence_and_what_was_dropped(plaudit, write):
 
 def test_several_rewards_are_tried_one_after_another(plaudit, write):
     one, other = write("calm.py", CALM), write("honest.py", HONEST)
-    done = plaudit("check", one, other, "--env", ENV, "--budget", "8000", "--seed", "2")
+    done = plaudit("check", one, other, "--env", ENV, "--budget", "2000", "--seed", "2")
     assert done.exit_code == 1, done.stderr
     assert done.stdout.count("Observed: Corridor, 10,000 steps of") == 2
     assert "2 rewards: 1 warning" in done.stdout
 
 
 def test_cartpole_is_checked_and_what_pays_to_fall_is_shown(plaudit, write):
-    done = plaudit("check", write("balance.py", BALANCE), "--env", "CartPole-v1", "--budget", "20000", "--json")
+    done = plaudit("check", write("balance.py", BALANCE), "--env", "CartPole-v1", "--budget", "5000", "--json")
     assert done.exit_code == 1, done.stderr
     [found] = json.loads(done.stdout)["rewards"]
     assert any(each.startswith("Observed: CartPole-v1, 10,000 steps") for each in found["remarks"])
@@ -83,7 +83,7 @@ def test_ctrl_c_prints_what_is_known(plaudit, write):
     written = write(
         "calm.py", f"{CALM}\nfrom support.corridors import Corridor\nshared = Corridor(interrupt_at=14000)\n"
     )
-    done = plaudit("check", written, "--env", "calm.py:shared", "--budget", "20000")
+    done = plaudit("check", written, "--env", "calm.py:shared", "--budget", "5000")
     assert done.exit_code == 130, done.stderr
     assert "Interrupted: these results are partial" in done.stdout
 
@@ -92,7 +92,7 @@ def test_ctrl_c_prints_what_is_known(plaudit, write):
 def test_ctrl_c_leaves_the_other_rewards_out_and_says_so(plaudit, write):
     corridor = "\nfrom support.corridors import Corridor\nshared = Corridor(interrupt_at=14000)\n"
     first, second = write("calm.py", CALM + corridor), write("other.py", CALM)
-    done = plaudit("check", first, second, "--env", "calm.py:shared", "--budget", "20000", "--json")
+    done = plaudit("check", first, second, "--env", "calm.py:shared", "--budget", "5000", "--json")
     assert done.exit_code == 130, done.stderr
     assert len(json.loads(done.stdout)["rewards"]) == 1
     assert f"Interrupted: {second} was not checked." in done.stderr

@@ -46,7 +46,13 @@ def own(tmp_path, plaudit):
 
 
 @pytest.mark.parametrize("form", ["task.py", "task.json"])
-@pytest.mark.parametrize("name", [*BUILT_IN, "own.py:reward"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(pytest.param(each, marks=pytest.mark.slow) if each == "roadsense" else each for each in BUILT_IN),
+        "own.py:reward",
+    ],
+)
 def test_what_is_printed_loads_and_changes_nothing(own, name, form):
     result = own("declare", name, "-o", form, *(["--json"] if form == "task.json" else []))
     assert result.exit_code == 0

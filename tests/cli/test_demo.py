@@ -1,6 +1,7 @@
 """`plaudit demo`: the tour, on any terminal."""
 
 import os
+import sys
 from functools import cache
 
 import numpy as np
@@ -11,7 +12,10 @@ from plaudit.analysis import audit
 from plaudit.cli.demo import build_columns, record_runs
 from plaudit.systems import BUILT_IN
 from support.command_line import built_in
-from support.forking import PythonProcess
+from support.forking import PythonProcess, run_python
+
+FEW_RULES = "import plaudit.cli.demo as tour; tour.GRAVE = tour.GRAVE[:1]\nfrom plaudit.cli import main; main()"
+"""A tour that asks one rule of each reward: all of them take a second."""
 
 
 @pytest.fixture
@@ -93,23 +97,19 @@ def test_any_width_will_do(plaudit, monkeypatch, width):
 @pytest.mark.parametrize(
     "encoding", ["ascii", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cp1252", "utf-8"))]
 )
-def test_any_encoding_will_do(process, encoding):
-    running = process("demo", "--rows", "1000", PYTHONIOENCODING=encoding, NO_COLOR="1")
-    printed, told = running.communicate()
-    assert (running.returncode, told) == (0, b"")
-    assert b"hackmatrix" in printed
-    assert b"\x1b" not in printed
-
-
-FEW_RULES = "import plaudit.cli.demo as tour; tour.GRAVE = tour.GRAVE[:1]\nfrom plaudit.cli import main; main()"
-"""A tour that asks one rule of each reward: all of them take a second."""
+def test_any_encoding_will_do(tmp_path, encoding):
+    environment = os.environ | {"PYTHONIOENCODING": encoding, "NO_COLOR": "1"}
+    command = [sys.executable, "-c", FEW_RULES, "demo", "--rows", "1000"]
+    done = run_python(command, cwd=tmp_path, env=environment, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert b"hackmatrix" in done.stdout
+    assert b"\x1b" not in done.stdout
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a POSIX terminal")
 @pytest.mark.parametrize("no_color", ["", "1"])
 def test_a_terminal_without_colours_gets_none(tmp_path, no_color):
     import pty
-    import sys
     from contextlib import suppress
 
     master, slave = pty.openpty()

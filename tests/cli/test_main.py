@@ -142,7 +142,9 @@ def modules_of_the_command_line() -> set[str]:
 # -- real processes -----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437", "utf-8"])
+@pytest.mark.parametrize(
+    "encoding", ["ascii", "cp1252", *(pytest.param(each, marks=pytest.mark.slow) for each in ("cp437", "utf-8"))]
+)
 @pytest.mark.parametrize("command", [["list"], ["show", "hackmatrix"], ["show", "nothing.json"]])
 def test_any_encoding_of_the_terminal_will_do(process, encoding, command):
     done = process(*command, PYTHONIOENCODING=encoding)
@@ -154,7 +156,13 @@ def test_any_encoding_of_the_terminal_will_do(process, encoding, command):
         assert ("6 × 6" if encoding in ("cp1252", "utf-8") else "6 x 6") in printed.decode(encoding)
 
 
-@pytest.mark.parametrize("command", [["list"], ["check", "--rules"], ["show", "roadsense"], ["check", "--help"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["show", "roadsense"],
+        *(pytest.param(each, marks=pytest.mark.slow) for each in (["list"], ["check", "--rules"], ["check", "--help"])),
+    ],
+)
 def test_a_locale_without_utf_8_prints_what_it_can(process, command):
     done = process(*command, LC_ALL="C", LANG="C", PYTHONUTF8="0", PYTHONCOERCECLOCALE="0", PYTHONIOENCODING="ascii")
     printed, told = done.communicate()
@@ -162,7 +170,10 @@ def test_a_locale_without_utf_8_prints_what_it_can(process, command):
     assert printed.decode("ascii")
 
 
-@pytest.mark.parametrize("command", [["list"], ["check", "roadsense", "--only", "jump"], ["demo", "--rows", "1"]])
+@pytest.mark.parametrize(
+    "command",
+    [["list"], ["check", "roadsense", "--only", "jump"], pytest.param(["demo", "--rows", "1"], marks=pytest.mark.slow)],
+)
 def test_no_color_prints_no_escape_codes(process, command):
     done = process(*command, NO_COLOR="1", FORCE_COLOR="", COLUMNS="40")
     printed, told = done.communicate()

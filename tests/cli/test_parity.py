@@ -280,7 +280,8 @@ def test_the_program_in_c_is_found_out(plaudit, tmp_path):
 
 @posix
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGTERM, ExitCode.TERMINATED), (signal.SIGINT, ExitCode.INTERRUPTED)]
+    ("number", "code"),
+    [pytest.param(signal.SIGTERM, ExitCode.TERMINATED, marks=pytest.mark.slow), (signal.SIGINT, ExitCode.INTERRUPTED)],
 )
 def test_a_stopped_command_leaves_no_program_behind(process, parking, tmp_path, number, code):
     before = "import os\nopen('pid', 'w').write(str(os.getpid()))"

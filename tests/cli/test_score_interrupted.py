@@ -70,7 +70,9 @@ def test_what_is_killed_leaves_no_half_of_an_output(process, tmp_path, before):
 
 
 @posix
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -signal.SIGKILL)])
+@pytest.mark.parametrize(
+    ("number", "code"), [pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow), (signal.SIGKILL, -signal.SIGKILL)]
+)
 def test_nothing_of_parquet_is_seen_before_it_is_whole(process, tmp_path, number, code):
     pytest.importorskip("pyarrow", reason="needs plaudit[data]")
     assert stopped(process, tmp_path, number, "scores.parquet") == code

@@ -346,7 +346,9 @@ def test_inputs_may_lie_under_other_names(plaudit, tmp_path):
 
 
 @posix
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_a_command_that_is_stopped_leaves_nothing(process, tmp_path, many_rows, number, code):
     os.link(many_rows, tmp_path / "steps.parquet")
     running = process("score", "roadsense", "steps.parquet", "--output", "out.parquet")

@@ -9,6 +9,9 @@ from plaudit.cli.show import format_allowed, format_range
 from plaudit.systems import BUILT_IN
 from support.command_line import built_in
 
+EVERY = pytest.mark.parametrize("every", [5, pytest.param(1, marks=pytest.mark.slow)])
+"""Of how many versions one is shown."""
+
 
 def versions_of(plaudit, name: str) -> list[str]:
     """Return every version of a built-in, as in `roadsense@R8`."""
@@ -16,9 +19,10 @@ def versions_of(plaudit, name: str) -> list[str]:
     return [f"{name}@{label}" for row in rows if row["name"] == name for label in row["versions"]]
 
 
+@EVERY
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_every_built_in_reward_is_shown_whole(plaudit, name):
-    for version in versions_of(plaudit, name):
+def test_every_built_in_reward_is_shown_whole(plaudit, name, every):
+    for version in versions_of(plaudit, name)[::every]:
         reward = built_in(version)
         shown = plaudit("show", version).stdout
         assert shown.startswith(f"{version}\n")
@@ -50,9 +54,10 @@ def test_formula_and_source_are_those_of_the_reward(plaudit, tmp_path, name):
     assert plaudit("show", "spec.json", "--source").stdout.strip() == built_in(name).source().strip()
 
 
+@EVERY
 @pytest.mark.parametrize("name", BUILT_IN)
-def test_a_specification_is_a_reward_like_any_other(plaudit, tmp_path, name):
-    for version in versions_of(plaudit, name):
+def test_a_specification_is_a_reward_like_any_other(plaudit, tmp_path, name, every):
+    for version in versions_of(plaudit, name)[::every]:
         spec = plaudit("show", version, "--spec").stdout
         reward = Reward.from_json(spec)
         assert spec == reward.to_json() + "\n"

@@ -233,7 +233,18 @@ KNOWN = {
 }
 
 
-@pytest.mark.parametrize("name", [f"{name}@{label}" for name in BUILT_IN for label in system(name).VERSIONS])
+ALIKE = ("R2", "R3", "R5", "R6", "R7", "R9", "R9L", "R10", "R11", "R12", "R12a2", "R12b2", "R12a", "R12b")
+"""Versions of roadsense between two others, with the flaws of one of these."""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(f"{name}@{label}", marks=pytest.mark.slow if label in ALIKE else ())
+        for name in BUILT_IN
+        for label in system(name).VERSIONS
+    ],
+)
 def test_every_version_has_the_flaws_it_is_known_for_and_no_others(name):
     found = report(*name.split("@"))
     told = [

@@ -36,7 +36,7 @@ def test_a_program_in_c_agrees(compiled, examples):
     assert (report.refused, report.aside, report.differing) == (0, 0, 0)
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 5))])
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 5))])
 def test_a_wrong_boundary_in_c_is_found_and_told_exactly(compiled, seed):
     report = parity(load("roadsense"), compiled("-DBUG_BOUNDARY"), seed=seed)
     mismatch = report.mismatch

@@ -158,7 +158,9 @@ def test_what_is_no_file_is_refused_at_once_and_makes_no_ledger(plaudit, rewards
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_an_export_that_is_stopped_leaves_nothing_behind(process, tmp_path, number, code):
     columns = {name: [row[name] for row in DRIVE] * 6_000 for name in DRIVE[0]}
     with Ledger(tmp_path / "rewards.db") as ledger:

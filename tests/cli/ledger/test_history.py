@@ -143,7 +143,7 @@ def test_other_nonsense_is_told(plaudit, rewards, options):
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX pipes")
-@pytest.mark.parametrize("form", [["--json"], ["--limit", "0"]])
+@pytest.mark.parametrize("form", [["--json"], pytest.param(["--limit", "0"], marks=pytest.mark.slow)])
 def test_a_reader_that_leaves_early_is_no_error(process, tmp_path, form):
     columns = {name: [row[name] for row in DRIVE] * 500 for name in DRIVE[0]}
     with Ledger(tmp_path / "rewards.db") as ledger:

@@ -93,7 +93,9 @@ def test_a_database_without_a_ledger_is_told(plaudit, postgres_url):
     assert "contains no ledger" in result.stderr
 
 
-@pytest.mark.parametrize(("kind", "form"), [("", []), ("?application_name=x", ["--json"])])
+@pytest.mark.parametrize(
+    ("kind", "form"), [("?application_name=x", []), pytest.param("", ["--json"], marks=pytest.mark.slow)]
+)
 def test_the_password_of_a_server_is_never_printed(plaudit, fill, postgres_url, kind, form):
     fill(postgres_url)
     with_password = postgres_url.replace("postgres@", "postgres:s3cret@") + kind

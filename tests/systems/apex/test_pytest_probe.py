@@ -278,7 +278,7 @@ STOPPED = "def test_a(): pass\ndef test_b():\n    {}\ndef test_c(): pass\n"
 @pytest.mark.parametrize(
     "stop",
     [
-        "raise KeyboardInterrupt",
+        pytest.param("raise KeyboardInterrupt", marks=pytest.mark.slow),
         pytest.param("import pytest; pytest.exit('enough')", marks=pytest.mark.slow),
         "import pytest; pytest.exit('enough', returncode=0)",
     ],
@@ -353,7 +353,7 @@ LEAVING = HANGING.replace("    time.sleep(600)\n", "", 1).replace("test_hangs", 
 
 
 @needs_processes
-@pytest.mark.parametrize("way", ["run", "arun"])
+@pytest.mark.parametrize("way", [pytest.param("run", marks=pytest.mark.slow), "arun"])
 def test_what_tests_leave_running_is_ended(project, way):
     probe = project({"test_leaves.py": LEAVING})
     found = asyncio.run(probe.arun()) if way == "arun" else probe.run()

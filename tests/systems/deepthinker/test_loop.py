@@ -672,7 +672,7 @@ def whole(tmp_path_factory):
     [
         ("learn", 1),
         pytest.param("learn", 8, marks=pytest.mark.slow),
-        ("learn", 13),
+        pytest.param("learn", 13, marks=pytest.mark.slow),
         ("credit", 1),
         pytest.param("credit", 3, marks=pytest.mark.slow),
     ],

@@ -16,7 +16,7 @@ from support.hackmatrix_model.layouts import CORNERS, PLACES, as_drawn, connecte
 BATCH = 2048
 AT_ONCE = 512
 """So many are computed at once, with the same inner program as the 64 of other tests."""
-SOME = 150
+SOME = 50
 """As many are looked at cell by cell."""
 
 ALL, NONE = np.ones(BATCH, bool), np.zeros(BATCH, bool)

@@ -64,8 +64,14 @@ def plain_inputs(state, completed, won, died, action, rules):
     }
 
 
-@pytest.mark.parametrize("label", hackmatrix.VERSIONS)
-@pytest.mark.parametrize("rules", RULES, ids=NAMES)
+@pytest.mark.parametrize(
+    ("rules", "label"),
+    [
+        pytest.param(rules, label, id=f"{name}-{label}", marks=pytest.mark.slow if name == "seed" and at else ())
+        for name, rules in zip(NAMES, RULES, strict=True)
+        for at, label in enumerate(hackmatrix.VERSIONS)
+    ],
+)
 def test_a_step_earns_what_the_reward_says_of_it(rules, label):
     """The same terms in Python, on inputs that are measured cell by cell."""
     reward = hackmatrix.version(label)
@@ -168,7 +174,9 @@ def test_a_reward_that_reads_what_the_game_does_not_measure_is_refused():
         calculate_reward(EnvState(), False, False, False, 0, reward=reward)
 
 
-@pytest.mark.parametrize("rules", RULES, ids=NAMES)
+@pytest.mark.parametrize(
+    "rules", [pytest.param(RULES[0], id=NAMES[0], marks=pytest.mark.slow), pytest.param(RULES[1], id=NAMES[1])]
+)
 def test_before_an_action_everything_it_may_change_is_remembered(rules):
     states, *_, actions = drawn(7)
     remembered = jax.vmap(lambda state, action: remember(state, action, rules=rules))(states, actions)

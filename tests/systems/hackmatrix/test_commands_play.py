@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import sys
 
 import pytest
@@ -15,6 +14,7 @@ from plaudit.systems.hackmatrix.plain.state import Enemy, Player, State
 from plaudit.systems.hackmatrix.playing.game import Game
 from plaudit.systems.hackmatrix.rules import ACTION_NAMES
 from plaudit.terminal import ExitCode, Screen
+from support.forking import run_python
 
 SEED = 7
 UP, DOWN, LEFT, RIGHT = range(4)
@@ -236,6 +236,6 @@ def test_a_terminal_without_the_signs_gets_ascii(monkeypatch, encoding):
 def test_a_game_is_played_without_jax(course):
     script = "import sys; sys.modules['jax'] = None; from plaudit.cli import main; main()"
     arguments = ["play", "hackmatrix", "--seed", str(SEED), "--moves", course[0]]
-    done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
+    done = run_python([sys.executable, "-c", script, *arguments], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     assert "The game is on stage 1 after 1 move." in done.stdout

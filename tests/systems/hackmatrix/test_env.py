@@ -1,6 +1,6 @@
 """What `reset`, `step` and `auto_reset_step` are given: errors outside of jit, and what happens inside of it."""
 
-from functools import cache
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -22,6 +22,7 @@ from plaudit.systems.hackmatrix import (
     reset,
     step,
 )
+from plaudit.systems.hackmatrix.rules import Rules
 from support.hackmatrix_model.steps import BATCH, step_all
 
 
@@ -127,3 +128,16 @@ def test_a_game_that_is_over_or_cut_off_is_followed_by_a_new_one(over, goes_on, 
     assert after is new
     assert seen.player.tolist() == observe(new).player.tolist()
     assert len({*map(str, jax.random.key_data(jnp.stack([key(), told["turn"], told["board"]])))}) == 3
+
+
+def test_a_step_goes_by_its_rules_in_all_that_depends_on_them(monkeypatch):
+    """It is traced here and not compiled."""
+    rules, given = Rules(no_path="manhattan", question_blocks="ignored"), []
+
+    def note(measure):
+        return lambda *state, rules, **options: given.append(rules) or measure(*state, rules=rules, **options)
+
+    for name in ("remember", "calculate_reward"):
+        monkeypatch.setattr(env, name, note(getattr(env, name)))
+    jax.eval_shape(partial(step, rules=rules), key(), EnvState(), 0)
+    assert given == [rules, rules]

@@ -1,5 +1,6 @@
 """The worked examples of the rules, on the environment and on the plain rules it is compared with."""
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -32,13 +33,16 @@ DIFFERENT_BY_SEED = {("E10", "distance_shaping"): 0.05, ("E39", "siphon_quality"
 """What the specification pays otherwise: the direct distance without a path, and any cell with equal values."""
 
 
-@pytest.fixture(scope="session")
-def taken() -> dict[Rules, dict[tuple[str, int], tuple[State, Any]]]:
-    """Return, by rules, example and number of the step, the game before a step and what the environment did."""
-    return {rules: _taken(rules) for rules in (Rules.reference(), Rules.seed())}
+COMPILED = [
+    pytest.param(Rules.reference(), id="reference"),
+    pytest.param(Rules.seed(), id="seed", marks=pytest.mark.slow),
+]
+"""Each is compiled into a program of its own."""
 
 
-def _taken(rules: Rules) -> dict[tuple[str, int], tuple[State, Any]]:
+@cache
+def take_all(rules: Rules) -> dict[tuple[str, int], tuple[State, Any]]:
+    """Return, by example and number of the step, the game before a step and what the environment did."""
     games = {example["id"]: game_of(example["state"]) for example in TRANSITIONS}
     found = {}
     for number in range(max(len(example["steps"]) for example in TRANSITIONS)):
@@ -62,19 +66,19 @@ def _close(told: float, reward: dict[str, float]) -> Any:
     return pytest.approx(told, rel=0, abs=1e-3 if reward["victory"] else 1e-5)
 
 
-@pytest.mark.parametrize("rules", [Rules.reference(), Rules.seed()], ids=["reference", "seed"])
+@pytest.mark.parametrize("rules", COMPILED)
 @pytest.mark.parametrize(("name", "number"), STEPS, ids=NAMES)
-def test_an_example_pays_what_the_rules_say(taken, name, number, rules):
-    _, result = taken[rules][name, number]
+def test_an_example_pays_what_the_rules_say(name, number, rules):
+    _, result = take_all(rules)[name, number]
     _, reward = _told(name, number, rules)
     assert result.components == {key: _close(value, reward) for key, value in reward.items()}
     assert result.reward == _close(sum(reward.values()), reward)
 
 
-@pytest.mark.parametrize("rules", [Rules.reference(), Rules.seed()], ids=["reference", "seed"])
+@pytest.mark.parametrize("rules", COMPILED)
 @pytest.mark.parametrize(("name", "number"), STEPS, ids=NAMES)
-def test_an_example_ends_as_the_rules_say(taken, name, number, rules):
-    _, result = taken[rules][name, number]
+def test_an_example_ends_as_the_rules_say(name, number, rules):
+    _, result = take_all(rules)[name, number]
     told, _ = _told(name, number, rules)
     assert (result.terminated, result.truncated) == (told["done"], False)
     flags = {"illegal": not told["legal"], "stage_completed": told["stage_complete"]}
@@ -83,8 +87,8 @@ def test_an_example_ends_as_the_rules_say(taken, name, number, rules):
 
 
 @pytest.mark.parametrize(("name", "number"), STEPS, ids=NAMES)
-def test_an_example_leaves_the_state_the_rules_say(taken, name, number):
-    before, result = taken[Rules.reference()][name, number]
+def test_an_example_leaves_the_state_the_rules_say(name, number):
+    before, result = take_all(Rules.reference())[name, number]
     told, _ = _told(name, number, Rules.reference())
     assert {what: seen(result.game, what) for what in told["after"]} == told["after"]
     assert result.info["stage"] == before.stage

@@ -1,6 +1,5 @@
 """One game under Gymnasium: its own checks, the rules of the game, and what callers get wrong."""
 
-import subprocess
 import sys
 
 import numpy as np
@@ -20,6 +19,7 @@ from plaudit.systems.hackmatrix.plain.observation import observe  # noqa: E402
 from plaudit.systems.hackmatrix.plain.state import Enemy, Player, State  # noqa: E402
 from plaudit.systems.hackmatrix.playing.game import Game  # noqa: E402
 from plaudit.systems.hackmatrix.playing.gym_env import MOST_ATTACK, MOST_SIPHONS, HackMatrixEnv, build_observation_space  # noqa: E402
+from support.forking import run_python  # noqa: E402
 
 UP, DOWN, LEFT, RIGHT = range(4)
 
@@ -271,5 +271,5 @@ def test_a_game_is_made_and_played_without_jax():
         env.step(env.unwrapped.action_masks().argmax())
         assert "Stage 1 of 8" in env.render()
     """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_python([sys.executable, "-c", script], capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")

@@ -1,6 +1,5 @@
 """Many games at once under Gymnasium: the same games as the pure functions, and what callers get wrong."""
 
-import subprocess
 import sys
 
 import jax
@@ -21,11 +20,12 @@ from plaudit.systems.hackmatrix.playing import vector_env  # noqa: E402
 from plaudit.systems.hackmatrix.playing.gym_env import HackMatrixEnv  # noqa: E402
 from plaudit.systems.hackmatrix.playing.vector_env import HackMatrixVectorEnv, compile_games  # noqa: E402
 from plaudit.systems.hackmatrix.state import EnvState  # noqa: E402
+from support.forking import run_python  # noqa: E402
 from support.hackmatrix_model.steps import BATCH, look_at_all  # noqa: E402
 
 GAMES = BATCH
 """How many games are played at once; as many as anywhere, so that a step is traced once."""
-LENGTH = 6
+LENGTH = 3
 """After so many steps each of them ends."""
 UP, DOWN, LEFT, RIGHT = range(4)
 
@@ -53,7 +53,7 @@ def test_many_games_are_made_by_gymnasium_and_say_how_they_begin_anew():
 def test_many_games_give_arrays_for_all_of_them(many):
     generator = np.random.default_rng(0)
     _, info = many.reset(seed=4)
-    for _ in range(8):
+    for _ in range(LENGTH + 2):
         observation, rewards, terminated, truncated, info = many.step(chosen(generator, info["action_mask"]))
         assert observation in many.observation_space
         assert (rewards.shape, rewards.dtype) == ((GAMES,), np.float32)
@@ -110,8 +110,8 @@ def test_one_vector_a_game_holds_the_three_arrays_also_of_the_last_observation()
     )
 
 
-def test_many_games_go_as_each_of_them_would_alone(many):
-    alone = HackMatrixEnv()
+def test_many_games_go_as_each_of_them_would_alone():
+    many, alone = HackMatrixVectorEnv(GAMES), HackMatrixEnv()
     many.reset(seed=8)
     for action in (UP, RIGHT, DOWN, LEFT):
         before, masks = many.state, many.action_masks()
@@ -249,5 +249,5 @@ def test_options_of_a_reset_are_checked(many):
 @pytest.mark.parametrize("lacking", ["gymnasium", "jax"])
 def test_a_library_that_is_not_installed_is_named_with_the_extra_that_brings_it(lacking):
     script = f"import sys; sys.modules[{lacking!r}] = None; import plaudit.systems.hackmatrix.playing.vector_env"
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    done = run_python([sys.executable, "-c", script], capture_output=True, text=True)
     assert f"MissingExtra: many games at once need {lacking}. Install it: pip install 'plaudit[gym,jax]'" in done.stderr

@@ -34,22 +34,19 @@ from support.hackmatrix_model.episodes import play_episodes
 from support.hackmatrix_model.toy import jax, jnp
 
 
-@pytest.fixture(scope="module")
-def evaluated():
-    """Return evaluations of all policies, and what the reward read in their episodes."""
-    return {name: play_episodes(name, 0) for name in BASELINES}
-
-
-def test_the_script_gets_further_than_a_random_walk_and_that_further_than_dice(evaluated):
-    script, walk, dice = (evaluated[name].evaluation() for name in ("script", "random walk", "random"))
+@pytest.mark.slow  # each is compiled into a program of its own, and test_baselines.py knows how far they get
+def test_the_script_gets_further_than_a_random_walk_and_that_further_than_dice():
+    script, walk, dice = (play_episodes(name, 0).evaluation() for name in ("script", "random walk", "random"))
     assert script.mean_return > walk.mean_return > dice.mean_return
     assert script.mean_stage > 2.5 > walk.mean_stage
     assert all(each.unfinished == 0 for each in (script, walk, dice))
 
 
-@pytest.mark.parametrize("policy", BASELINES)
-def test_what_was_read_gives_the_rewards_again(evaluated, policy):
-    found, episodes = evaluated[policy].evaluation(), evaluated[policy].inputs
+@pytest.mark.parametrize(
+    "policy", [pytest.param(name, marks=pytest.mark.slow if name != "script" else ()) for name in BASELINES]
+)
+def test_what_was_read_gives_the_rewards_again(policy):
+    found, episodes = play_episodes(policy, 0).evaluation(), play_episodes(policy, 0).inputs
     score = hackmatrix.reward.compile("numpy")
     scores = [score({name: column.astype(float) for name, column in episode.items()}) for episode in episodes]
     assert np.mean([each.total.sum() for each in scores]) == pytest.approx(found.mean_return, abs=1e-3)
@@ -58,9 +55,9 @@ def test_what_was_read_gives_the_rewards_again(evaluated, policy):
     assert np.mean([len(each.total) for each in scores]) == found.mean_length
 
 
-def test_recorded_episodes_are_explained_and_rescored_by_the_ledger(evaluated, tmp_path):
+def test_recorded_episodes_are_explained_and_rescored_by_the_ledger(tmp_path):
     with Ledger(tmp_path / "rewards.db") as ledger:
-        found = evaluated["script"]
+        found = play_episodes("script", 0)
         about = {"run": "run", "actor": "script", "steps": 0, "boards": found.boards[:3]}
         numbers = record_episodes(ledger, hackmatrix.reward, found.inputs[:3], **about)
         assert ledger.verify().ok

@@ -61,7 +61,7 @@ def test_who_looks_at_nothing_wins_under_graded_and_not_under_following_where_su
 
 def test_on_the_road_of_training_following_pays_for_crashing(found):
     discrete, continuous = found["discrete-training"], found["continuous-training"]
-    assert discrete.driven["maintain", True].collisions == continuous.driven["nothing", True].collisions == 4
+    assert discrete.driven["maintain", True].collisions == continuous.driven["nothing", True].collisions == 3
     assert name_hacks(discrete, "following") == {"maintain": "crash"}
     assert name_hacks(continuous, "R9L")["nothing"] == "crash"
     assert discrete.judge("following") == {"crash": True}

@@ -6,6 +6,11 @@ import pytest
 
 from plaudit.systems.roadsense.sumo import BINDINGS
 
+FORKED = pytest.mark.parametrize(
+    "binding", [pytest.param(each, marks=pytest.mark.slow if each == "auto" else ()) for each in BINDINGS]
+)
+"""What `auto` picks is one of the others."""
+
 
 def test_a_second_simulation_is_refused_with_the_way_out(fresh: Callable[..., str]) -> None:
     """And the first drives on; libsumo itself would silently replace it."""
@@ -61,7 +66,7 @@ def test_a_forked_worker_may_have_its_own(fresh: Callable[..., str]) -> None:
     )
 
 
-@pytest.mark.parametrize("binding", BINDINGS)
+@FORKED
 def test_a_forked_copy_leaves_the_drive_to_its_parent(fresh: Callable[..., str], binding: str) -> None:
     """It would brake its parent's car: it has to begin a world of its own, and may."""
     fresh(
@@ -89,7 +94,7 @@ def test_a_forked_copy_leaves_the_drive_to_its_parent(fresh: Callable[..., str],
     )
 
 
-@pytest.mark.parametrize("binding", BINDINGS)
+@FORKED
 def test_a_forked_copy_that_is_dropped_leaves_no_word_and_the_drive_to_its_parent(
     fresh: Callable[..., str], binding: str
 ) -> None:
