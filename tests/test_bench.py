@@ -34,8 +34,8 @@ NEEDS = {
 
 
 SLOW = {
-    "bandits", "batch", "cuda_kernel", "false_alarms", "gpu", "gpu_record", "hackmatrix", "learn_task", "ledger", "page",
-    "rescore", "trust", "vectors", "wrapper", "writers",
+    "bandits", "batch", "check", "compare", "cuda_kernel", "false_alarms", "gpu", "gpu_record", "hackmatrix", "learn_task",
+    "ledger", "observe", "page", "rescore", "router", "trust", "vectors", "wrapper", "writers",
 }  # fmt: skip
 """Scripts that take longest even so: `make test` imports them, and `make soak` runs them."""
 

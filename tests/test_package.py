@@ -71,7 +71,7 @@ def test_the_sdist_holds_what_builds_and_tests_it(built):
     assert not any(name.startswith(("site/", "dist/", ".venv/")) for name in names)
 
 
-@pytest.mark.parametrize("kind", ["wheel", "sdist"])
+@pytest.mark.parametrize("kind", ["wheel", pytest.param("sdist", marks=pytest.mark.slow)])
 def test_it_is_installed_into_an_empty_environment_and_runs(built, kind, tmp_path):
     home = tmp_path / "venv"
     venv.create(home, with_pip=False)

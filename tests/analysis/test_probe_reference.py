@@ -72,17 +72,16 @@ def dial(obs, info):
 # -- what it decides ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("steps", [3000, pytest.param(9000, marks=pytest.mark.slow)])
-def test_where_a_search_cannot_do_the_task_a_reference_decides(steps):
+@pytest.mark.parametrize(("steps", "count"), [(3000, 5), pytest.param(9000, 10, marks=pytest.mark.slow)])
+def test_where_a_search_cannot_do_the_task_a_reference_decides(steps, count):
     flawed, sound = lock_reward(zeros), lock_reward(opening)
     assert probe(Lock, flawed, steps=steps).verdict.answer == "undecided"
     found = probe(Lock, flawed, steps=steps, reference=dial)
     assert found.verdict.answer == "unwanted"
     (finding,) = found.findings
     assert (finding.code, finding.severity) == ("goal-not-best", "warning")
-    assert "more than 'reference' (0), but reaches the goal 'is_open' in 0 of 10 episodes instead of 10" in (
-        finding.message
-    )
+    told = f"more than 'reference' (0), but reaches the goal 'is_open' in 0 of {count} episodes instead of {count}"
+    assert told in finding.message
     found = probe(Lock, sound, steps=steps, reference=dial)
     assert (found.verdict.answer, found.findings) == ("wanted", ())
     assert found.policies[0].kind == "reference"

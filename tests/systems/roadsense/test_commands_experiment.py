@@ -176,8 +176,7 @@ def run(tmp_path):
     [["continuous-training"], pytest.param(["continuous", "continuous-training"], marks=pytest.mark.slow)],
     ids=["one road", "both roads"],
 )
-def test_the_policy_of_a_run_drives_the_studies_of_its_actions(plaudit, run, monkeypatch, studies):
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")  # the worker's: more than one wait for each other on a busy machine
+def test_the_policy_of_a_run_drives_the_studies_of_its_actions(plaudit, run, studies):
     asked = (
         "experiment",
         "roadsense",
