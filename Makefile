@@ -31,7 +31,7 @@ export TORCHINDUCTOR_CACHE_DIR := $(CURDIR)/$(VENV)/cache/torchinductor
 export PLAUDIT_CACHE_DIR := $(CURDIR)/$(VENV)/cache/plaudit
 export JAX_COMPILATION_CACHE_DIR := $(CURDIR)/$(VENV)/cache/jax
 export JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS := 0
-test quick coverage soak: export OMP_NUM_THREADS := 1 # of each worker: threads of several that share two cores wait for each other
+test quick coverage soak: export OMP_NUM_THREADS := 1 # a worker: threads of several wait for each other on few cores
 unexport PYTHONDONTWRITEBYTECODE # compiled modules and tests are kept: collecting the tests again takes half the time
 
 .DEFAULT_GOAL := help

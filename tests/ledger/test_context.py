@@ -62,7 +62,6 @@ def test_texts_come_back_as_they_were(ledger):
     verified(ledger)
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_texts_in_many_and_in_batches_come_back_as_they_were(ledger):
     texts = NASTY[:-1]
     given_ = [dict.fromkeys(PLACES, text) for text in texts]
@@ -76,7 +75,6 @@ def test_texts_in_many_and_in_batches_come_back_as_they_were(ledger):
     verified(ledger)
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_texts_that_a_database_cannot_keep_are_refused(ledger):
     for name, text in itertools.product(PLACES, ["a\0b", "\0", "\ud800", "ok \udfff", ""]):
         given_ = {name: text}
@@ -153,7 +151,6 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_contexts_that_json_cannot_hold_are_refused(ledger):
     for context in REFUSED:
         with pytest.raises(InputError):
@@ -192,7 +189,6 @@ def test_nesting_too_deep_to_be_read_everywhere_is_refused(ledger):
         ledger.record(signal(), context=itself)
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 @pytest.mark.parametrize("megabytes", [2, pytest.param(10, marks=pytest.mark.slow)])
 def test_a_context_of_megabytes_comes_back(ledger, megabytes):
     context = {

@@ -53,6 +53,12 @@ class NoServer(Exception):
     """There is no PostgreSQL to start here; the message says what is missing."""
 
 
+server_in_soak = pytest.mark.parametrize(
+    "where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True
+)
+"""For tests that hardly depend on the engine: in `make test` with a ledger in a file, in `make soak` on a server too."""
+
+
 def binaries() -> Path:
     """Return the folder that holds `initdb`, `pg_ctl` and `postgres`."""
     places = [Path(found).resolve().parent for found in [shutil.which("postgres")] if found]
@@ -94,7 +100,7 @@ class Server:
 
     def __init__(self, *, fsync: bool = True, connections: int = 100, on_disk: bool = False) -> None:
         self._place = None if on_disk else find_memory()
-        # Without autovacuum: what it says of tables that were empty then makes plans that take minutes for full ones.
+        # Without autovacuum: tables are emptied and filled again, and plans for empty ones take a minute on full ones.
         self._settings = (
             f"-c fsync={'on' if fsync else 'off'} -c max_connections={connections} -c jit=off -c autovacuum=off"
         )

@@ -30,8 +30,8 @@ def need(target):
     return np
 
 
-def without_numba(targets):
-    """Return targets for `parametrize`, Numba in `make soak` only: it compiles for a second what other tests show of it."""
+def mark_numba_slow(targets):
+    """Return targets for `parametrize`, with Numba in `make soak` only: it takes a second to compile a case."""
     return [pytest.param(each, marks=pytest.mark.slow if each == "numba" else ()) for each in targets]
 
 

@@ -11,7 +11,7 @@ from plaudit import Reward, Scores, term
 from plaudit.language.codec import encode_nodes
 from plaudit.schedules import cosine, exponential, linear, piecewise
 from support.composed import COUNTS, STEPS, by_hand, rows, training, walking
-from support.running import GRADIENTS, SCORING, TARGETS, need, scored, wide, without_numba
+from support.running import GRADIENTS, SCORING, TARGETS, mark_numba_slow, need, scored, wide
 
 REWARD, TRAINING = walking(), training()
 
@@ -54,14 +54,14 @@ def test_every_schedule_is_what_it_says_when_called(target):
         np.testing.assert_allclose(found.values[name], wanted, rtol=1e-13)
 
 
-@pytest.mark.parametrize("target", without_numba(SCORING))
+@pytest.mark.parametrize("target", mark_numba_slow(SCORING))
 def test_numbers_above_the_terms_can_be_passed_with_a_batch(target):
     params = {"gate.reach": 2.0, "override.fell": -9.0, "dt": 1.0}
     wanted = scored(REWARD.with_params(params), "python", STEPS)
     np.testing.assert_allclose(scored(REWARD, target, STEPS, params=params).total, wanted.total, rtol=1e-12)
 
 
-@pytest.mark.parametrize("target", without_numba(TARGETS))
+@pytest.mark.parametrize("target", mark_numba_slow(TARGETS))
 def test_a_schedule_that_takes_no_time_makes_every_row_bad(target):
     found = scored(TRAINING, target, STEPS | COUNTS, params={"forward.weight.over": 0.0})
     assert not found.ok.any()

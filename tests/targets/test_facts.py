@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit import DefinitionError, Field, OutOfRange, Reward, TargetError, Task, fact, term
-from support.running import BATCHES, SCORING, need, options, scored, without_numba
+from support.running import BATCHES, SCORING, mark_numba_slow, need, options, scored
 from support.samples import following
 from support.written import module
 
@@ -34,7 +34,7 @@ def test_float32_keeps_facts_about_numbers_that_it_holds(target):
     np.testing.assert_array_equal(scored(following, target, columns, guard="facts").ok, KEPT)
 
 
-@pytest.mark.parametrize("target", without_numba(SCORING))
+@pytest.mark.parametrize("target", mark_numba_slow(SCORING))
 def test_parameters_handed_in_leave_the_facts_as_they_are(target):
     found = scored(following, target, COLUMNS, guard="facts", params={"gap.weight": 7.0})
     np.testing.assert_array_equal(found.ok, KEPT)
@@ -96,7 +96,7 @@ def test_a_fact_that_cannot_be_told_is_broken(target):
         scored(made("rated"), target, one, guard="facts", on_bad="raise")
 
 
-@pytest.mark.parametrize("target", without_numba(SCORING))
+@pytest.mark.parametrize("target", mark_numba_slow(SCORING))
 def test_a_fact_about_the_end_is_tested_there(target):
     columns = {
         "x": np.array([1.0, 1.0, 1.0]),

@@ -7,7 +7,7 @@ from plaudit import Field, Reward, term
 from plaudit.errors import OutsideDomain
 from plaudit.language import nodes as n
 from plaudit.testing.laws import _UNTAKEN as UNTAKEN
-from support.running import BATCHES, SCORING, scored, without_numba
+from support.running import BATCHES, SCORING, mark_numba_slow, scored
 from support.strategies import load
 
 DTYPES = {"float64": np.float64, "float32": np.float32}
@@ -70,7 +70,7 @@ def wild(mood):
 """
 
 
-@pytest.mark.parametrize("target", without_numba(BATCHES))
+@pytest.mark.parametrize("target", mark_numba_slow(BATCHES))
 def test_an_unknown_or_absent_category_is_what_its_field_says_on_every_target(target):
     space = load(MOODS)
     field = Field("mood", values=("calm", "wild", "other"), other="other", missing="calm")
@@ -81,7 +81,7 @@ def test_an_unknown_or_absent_category_is_what_its_field_says_on_every_target(ta
     assert scored(reward, target, reward.encode({"mood": texts})).total.tolist() == wanted
 
 
-@pytest.mark.parametrize("target", without_numba(BATCHES))
+@pytest.mark.parametrize("target", mark_numba_slow(BATCHES))
 def test_a_position_that_names_no_category_is_refused_on_every_target(target):
     space = load(MOODS)
     reward = Reward("moods", version="1", terms=[term(space["wild"])], fields=[Field("mood", values=("calm", "wild"))])

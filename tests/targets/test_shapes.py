@@ -8,7 +8,7 @@ import pytest
 
 from plaudit import Field, Reward, term
 from plaudit.errors import MissingField, OutOfRange, ShapeMismatch, UnknownInput
-from support.running import BATCHES, SCORING, given, need, options, plain, scored, without_numba
+from support.running import BATCHES, SCORING, given, mark_numba_slow, need, options, plain, scored
 
 
 @term
@@ -74,7 +74,7 @@ def test_a_matrix_is_scored_alike_everywhere(target, columns):
         assert np.asarray(found).tolist() == expect(columns).tolist()
 
 
-@pytest.mark.parametrize("target", without_numba(BATCHES))
+@pytest.mark.parametrize("target", mark_numba_slow(BATCHES))
 def test_any_batch_shape_stands_in_front_of_the_axes(target, columns):
     columns = {name: column for name, column in columns.items() if name != "foot_force"}
     one = scored(CLIMB, target, columns).total
@@ -87,7 +87,7 @@ def test_any_batch_shape_stands_in_front_of_the_axes(target, columns):
     assert scored(CLIMB, target, empty).total.shape == (0,)
 
 
-@pytest.mark.parametrize("target", without_numba(BATCHES))
+@pytest.mark.parametrize("target", mark_numba_slow(BATCHES))
 def test_a_matrix_may_come_entry_by_entry(target, columns):
     force = columns["foot_force"]
     apart = {f"foot_force[{i}][{j}]": force[:, i, j] for i in range(4) for j in range(3)}

@@ -9,7 +9,7 @@ import pytest
 from plaudit import DefinitionError, Field, OutOfRange, Reward, State, TargetError, term
 from plaudit.errors import MissingField, NotFinite, ShapeMismatch, UnknownInput, WrongType
 from support import carrying, walks
-from support.running import without_numba
+from support.running import mark_numba_slow
 
 TARGETS = ["numpy", "numba", "jax", "torch"]
 STEPS, ENVS = 12, 3
@@ -77,7 +77,7 @@ def test_one_row_at_a_time_is_the_same_to_the_bit(name, resets):
         assert all(np.array_equal(state[key], last[key][env]) for key in state)
 
 
-@pytest.mark.parametrize("target", without_numba(["python", *TARGETS]))
+@pytest.mark.parametrize("target", mark_numba_slow(["python", *TARGETS]))
 def test_a_step_that_is_given_its_states_as_columns_scores_the_same(target):
     compiled = build("walking", target)
     contact, air = [True, False, True, False], [0.3, 0.1, 0.0, 9.99]
@@ -107,7 +107,7 @@ def test_one_masked_row_leaves_the_state_as_it_was():
     assert after["air_time"][:2] == [0.1, 0.2]
 
 
-@pytest.mark.parametrize("target", without_numba(["python", *TARGETS]))
+@pytest.mark.parametrize("target", mark_numba_slow(["python", *TARGETS]))
 def test_other_parameters_change_the_update_too(target):
     compiled = build("walking", target)
     _, after = compiled.step({"contact": [False] * 4}, {"air_time": [0.0] * 4}, params={"air_time.dt": 0.5})

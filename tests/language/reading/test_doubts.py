@@ -8,7 +8,7 @@ import pytest
 
 from plaudit import Field, Reward, term
 from plaudit.errors import OutsideDomain
-from support.running import SCORING, installed, scored, without_numba
+from support.running import SCORING, installed, mark_numba_slow, scored
 from support.strategies import load
 
 HEADER = "import warnings\nimport numpy as np\n"
@@ -45,7 +45,7 @@ DROPPED = [
 
 
 @pytest.mark.parametrize("body", DROPPED)
-@pytest.mark.parametrize("target", without_numba(SCORING))
+@pytest.mark.parametrize("target", mark_numba_slow(SCORING))
 def test_a_row_that_drops_what_is_undefined_counts(body, target):
     if not installed(target):
         pytest.skip(f"needs {target}")

@@ -193,7 +193,6 @@ def test_threads_share_a_ledger(where, counted):
     counted("threads on one ledger", threads=6, acknowledged=120, lost=0)
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_a_buffered_writer_is_shared_by_threads(where):
     with Ledger(where) as ledger, ledger.writer(max_records=7, max_delay=0.001) as writer:
         receipts = {}

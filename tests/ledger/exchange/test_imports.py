@@ -11,6 +11,7 @@ from plaudit.errors import FileError, LedgerError
 from plaudit.ledger.exchange import imports
 from plaudit.ledger.storage import contents
 from support.ledgers import REWARD, columns, seal_export, signal, verified
+from support.postgres import server_in_soak
 
 
 @term
@@ -151,7 +152,7 @@ def test_statements_grow_with_batches_and_not_with_records(tmp_path, monkeypatch
 # -- numbers that do not recompute -------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
+@server_in_soak
 @pytest.mark.parametrize(
     ("target", "change", "told"),
     [

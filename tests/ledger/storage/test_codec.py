@@ -12,6 +12,7 @@ from plaudit.errors import InputError, NotInLedger, VersionConflict
 from plaudit.testing.rows import as_columns
 from support.examples import examples
 from support.ledgers import end, verified
+from support.postgres import server_in_soak
 from support.samples import EPISODES, SAMPLES, following, handover
 from support.strategies import cases, rows
 
@@ -87,7 +88,7 @@ def test_a_label_stands_for_one_formula_for_good(where):
         verified(ledger)
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
+@server_in_soak
 @pytest.mark.parametrize("many", [4200, pytest.param(10_000, marks=pytest.mark.slow)])  # a block has up to 4096
 def test_a_batch_is_what_its_rows_are(where, many):
     from support.ledgers import REWARD, columns, signal
@@ -103,7 +104,6 @@ def test_a_batch_is_what_its_rows_are(where, many):
         verified(ledger)
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_a_batch_with_a_bad_row_records_nothing(where):
     from support.ledgers import REWARD, columns
 

@@ -9,6 +9,7 @@ from plaudit import Entry, Field, Ledger, Reward, term
 from plaudit.errors import InputError, LedgerBroken
 from plaudit.ledger.storage import codec, merge
 from support.ledgers import REWARD, columns, signal, verified
+from support.postgres import server_in_soak
 
 MEGABYTES = 20
 SAID = {"run": "run", "step": 1, "episode": 1, "key": "key 1", "context": {"n": 1}}
@@ -89,7 +90,7 @@ def test_more_numbers_than_a_block_has_are_never_loaded(ledger, where, column):
     assert (2, "damaged") in {(problem.id, problem.kind) for problem in found.problems}
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
+@server_in_soak
 def test_a_text_larger_than_any_is_never_loaded(ledger, where):
     size = 130 << 20
     execute(

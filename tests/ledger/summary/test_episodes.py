@@ -17,6 +17,7 @@ from plaudit.ledger.storage.parts import pack_record
 from plaudit.ledger.summary import part_reader
 from plaudit.ledger.summary.episodes import Episodes
 from support.ledgers import REWARD, columns, end, signal
+from support.postgres import server_in_soak
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=UTC)
 OTHER = REWARD.with_version("2")
@@ -101,7 +102,7 @@ def test_episodes_are_what_their_records_add_up_to(where):
         assert ledger.verify().ok
 
 
-@pytest.mark.parametrize("where", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
+@server_in_soak
 def test_a_rescoring_has_returns_of_its_own_and_the_ends_of_what_it_scored(where):
     with Ledger(where) as ledger:
         fill(ledger)

@@ -253,7 +253,7 @@ def test_a_run_that_is_stopped_is_kept_and_says_how_to_go_on(training, endless, 
     assert json.loads(again.stdout)["updates"] == done + 1
 
 
-@pytest.mark.slow  # a checkpoint is written as every file that must be whole, however its process ends
+@pytest.mark.slow  # checkpoints are written by AtomicPath, whose writers are killed in test_atomic.py
 @pytest.mark.skipif(os.name == "nt", reason="needs POSIX signals")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGKILL, -9)])
 def test_the_last_checkpoint_is_whole_however_a_run_ends(endless, tmp_path, number, code):

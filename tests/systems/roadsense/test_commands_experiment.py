@@ -136,13 +136,8 @@ def test_rewards_of_ones_own_are_scored_beside_the_versions_and_one_that_reads_n
     done = driven(*own, "--seeds", 1, "--json", "--quiet", "--workers", 1)
     assert done.exit_code == 0, done.stderr
     report = json.loads(done.stdout)
-    assert (
-        list(report["studies"]["discrete"]["versions"])
-        == list(report["check"])
-        == [
-            *("R0", "R8", "mine@3", "always@1"),
-        ]
-    )
+    versions = ["R0", "R8", "mine@3", "always@1"]
+    assert list(report["studies"]["discrete"]["versions"]) == list(report["check"]) == versions
     assert report["studies"]["discrete"]["versions"]["mine@3"]["hazard"]["mean"]["sensible"] > 850
     assert report["studies"]["discrete"]["versions"]["always@1"]["calm"]["mean"]["sensible"] == 1000
     assert report["check"]["always@1"]["staying"] == ["any state: 1 a step"]

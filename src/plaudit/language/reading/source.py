@@ -182,7 +182,10 @@ def parse_source(function: object) -> Source:
 
 
 def _list_lines(code: types.CodeType) -> tuple[list[str], int]:
-    """Return what `inspect.getsourcelines` does: it goes through all modules for one of this file, for milliseconds."""
+    """Return the lines of a function and the number of the first, like `inspect.getsourcelines`.
+
+    That function searches all imported modules for the file first, which takes milliseconds.
+    """
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename)[code.co_firstlineno - 1 :]
     if lines and lines[0].lstrip().startswith(("def ", "@")):
