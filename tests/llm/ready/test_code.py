@@ -126,6 +126,22 @@ def test_no_process_and_no_folder_is_left(alone, tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+REPLACED = """
+import os, subprocess, sys
+last = "import time; time.sleep(99)"
+first = "import os, sys, time; time.sleep(0.5); os.execve(sys.executable, [sys.executable, '-c'] + sys.argv[1:3], {'PLAUDIT_MARK': sys.argv[3]})"
+subprocess.Popen([sys.executable, "-c", first, last, SEEN, os.environ["PLAUDIT_MARK"]], env={}, start_new_session=True)
+"""
+
+
+@linux
+def test_a_process_whose_environment_cannot_be_seen_yet_is_waited_for():
+    """As for a moment while a process replaces its program."""
+    mark = f"replaced_{os.getpid()}"
+    assert ready.runs_code()(REPLACED.replace("SEEN", repr(mark)) + SQUARE, TESTS) == 1.0
+    wait_for_end(mark)
+
+
 @linux
 def test_what_forks_and_leaves_its_group_is_ended_too():
     began = time.monotonic()

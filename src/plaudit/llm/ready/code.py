@@ -20,6 +20,10 @@ Run = Callable[[str, list[str]], float]
 _PYTHON = ("python", "py", "python3")
 _START = 60.0
 """Seconds within which Python starts on a busy machine."""
+_LONGEST_START = 2.0
+"""Seconds that the start of a process is waited for, to end it."""
+_KERNEL_THREAD = 0x200000
+"""The flag of Linux for a process that has no program of its own."""
 _MEBIBYTE = 1024**2
 _LARGEST_FILE = 16 * _MEBIBYTE
 
@@ -116,6 +120,7 @@ def _run(code: str, tests: list[str], seconds: float, memory: int) -> set[int]:
     passed: set[int] = set()
     with tempfile.TemporaryDirectory(prefix="plaudit-code-", ignore_cleanup_errors=True) as folder:
         mark = secrets.token_hex(16)
+        began = time.monotonic()
         child = Child("code_child.py", folder=folder, environment=_build_environment(folder, mark), once=True)
         try:
             child.send([code, tests, limits])
@@ -128,9 +133,9 @@ def _run(code: str, tests: list[str], seconds: float, memory: int) -> set[int]:
             pass
         finally:
             try:
-                _end(child, mark)
+                _end(child, mark, began)
             except BaseException:  # a deadline from outside, which can arrive at any point
-                _end(child, mark)
+                _end(child, mark, began)
                 raise
     return passed
 
@@ -142,21 +147,32 @@ def _build_environment(folder: str, mark: str) -> dict[str, str]:
     return {"HOME": folder, "LANG": "C.UTF-8", "TMPDIR": folder, "PLAUDIT_MARK": mark, **single, **kept}
 
 
-def _end(child: Child, mark: str) -> None:
+def _end(child: Child, mark: str, began: float) -> None:
     child.kill()
-    _kill_marked(mark)
+    _kill_marked(mark, began)
     child.end()
 
 
-def _kill_marked(mark: str) -> None:
+def _kill_marked(mark: str, began: float) -> None:
     """Kill what has left the group of the process, found by its environment; only Linux shows that."""
     wanted = f"PLAUDIT_MARK={mark}".encode()
-    for _ in range(10 if sys.platform == "linux" else 0):  # one may be starting another
-        found = False
+    until = time.monotonic() + _LONGEST_START
+    while sys.platform == "linux" and time.monotonic() < until:
+        found = False  # one that is killed may just have started another
         for name in filter(str.isdigit, os.listdir("/proc")):
-            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as environment:
-                if wanted in environment.read():
+            with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
+                environment = file.read()
+                if wanted in environment:
                     os.kill(int(name), 9)
-                    found = True
+                found = found or wanted in environment or (not environment and _is_starting(name, began))
         if not found:
             return
+        time.sleep(0.002)
+
+
+def _is_starting(name: str, began: float) -> bool:
+    """Return whether a process as young as `began` may be replacing its program, which hides its environment."""
+    with open(f"/proc/{name}/stat") as file:
+        state, *numbers = file.read().rpartition(")")[2].split()
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - int(numbers[18]) / os.sysconf("SC_CLK_TCK")
+    return state != "Z" and not int(numbers[5]) & _KERNEL_THREAD and age <= time.monotonic() - began + 1
