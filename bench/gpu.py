@@ -1,4 +1,7 @@
-"""The jitted reward on an accelerator, against a plain copy of the same number of bytes.
+"""The jitted reward on an accelerator, against a plain copy of as many bytes, and against sums in as many arrays.
+
+The sums read every column and write arrays of the same types as the reward: what XLA makes of a kernel with that many
+arrays, whatever it computes.
 
 `python bench/gpu.py [rows]`: needs JAX and NumPy alone, and runs from a checkout without installing it.
 """
@@ -37,6 +40,12 @@ def size_of(tree) -> int:
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree_util.tree_leaves(tree))
 
 
+def write_sums(columns, kinds) -> list[jax.Array]:
+    """Return an array of each kind, all different, of the sum of the columns."""
+    total = sum(column.astype(jnp.float32) for column in columns.values())
+    return [total > at if kind == jnp.bool_ else (total + at).astype(kind) for at, kind in enumerate(kinds)]
+
+
 def report(name: str, reward, columns, rows: int) -> None:
     for guard in GUARDS:
         compiled = reward.compile("jax", guard=guard)
@@ -48,8 +57,11 @@ def report(name: str, reward, columns, rows: int) -> None:
             half = jnp.zeros(moved // 8, jnp.float32)
             copy = timed(jax.jit(lambda x: x + 1), half)
             rate, peak = moved / seconds / 1e9, size_of(half) * 2 / copy / 1e9
+            kinds = [leaf.dtype for leaf in jax.tree_util.tree_leaves(score(columns))]
+            alike = timed(jax.jit(lambda inputs, kinds=kinds: write_sums(inputs, kinds)), columns)
             label = f"{name}, {'guarded' if guard else 'no guard'}, {content}"
-            print(f"{label:46} {rows / seconds / 1e9:6.1f} G rows/s  {rate:5,.0f} GB/s  {rate / peak:4.0%} of a copy")
+            shares = f"{rate / peak:4.0%} of a copy  {alike / seconds:4.0%} of sums"
+            print(f"{label:46} {rows / seconds / 1e9:6.1f} G rows/s  {rate:5,.0f} GB/s  {shares}")
 
 
 def main(rows: int) -> None:
