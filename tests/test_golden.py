@@ -38,20 +38,6 @@ def test_a_specification_loads_and_scores_as_the_definition_does(name):
         assert loaded.score(**row).to_dict() == REWARDS[name].score(**row).to_dict()
 
 
-@pytest.mark.parametrize("name", kept("format_1.json"))
-def test_a_specification_of_format_1_loads_with_its_fingerprint_and_is_written_in_format_2(name):
-    was = kept("format_1.json")[name]
-    loaded = Reward.from_json(was["spec"])
-    assert loaded.fingerprint == was["fingerprint"]
-    assert loaded.to_dict()["plaudit"] == 2
-    assert Reward.from_json(loaded.to_json()) == loaded
-
-
-@pytest.mark.parametrize("name", REWARDS)
-def test_a_specification_of_format_1_says_what_the_definition_says_with_a_task(name):
-    assert Reward.from_json(kept("format_1.json")[name]["spec"]) == REWARDS[name]
-
-
 def test_a_ledger_opens_with_every_record_that_it_had(ledger):
     assert records(ledger) == kept("records.json")
 

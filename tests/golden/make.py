@@ -1,7 +1,6 @@
 """Writes the kept files again: `python tests/golden/make.py`. Only for what no released plaudit has written yet.
 
 `python tests/golden/make.py systems` adds the built-in rewards that are not kept yet; what is kept stays.
-`format_1.json` holds what older versions wrote, and nothing writes it again.
 """
 
 import json

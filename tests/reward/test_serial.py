@@ -258,9 +258,10 @@ def changed(**parts):
     return {**copy.deepcopy(REWARD.to_dict()), **parts}
 
 
-def test_a_format_of_the_future_is_refused_by_number():
-    with pytest.raises(SpecError, match="format 3; this version of plaudit reads formats 1 to 2"):
-        Reward.from_dict(changed(plaudit=3))
+@pytest.mark.parametrize("other", [1, 3, True])
+def test_another_format_is_refused_by_number(other):
+    with pytest.raises(SpecError, match=f"format {other}; this version of plaudit reads format 2"):
+        Reward.from_dict(changed(plaudit=other))
 
 
 def test_missing_and_unknown_keys_are_named():

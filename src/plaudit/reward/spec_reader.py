@@ -25,7 +25,6 @@ from plaudit.reward.spec_entries import (
     read_state,
     read_term,
 )
-from plaudit.reward.spec_older import upgrade
 from plaudit.reward.spec_writer import FORMAT
 from plaudit.reward.state import State, refuse_unread
 from plaudit.reward.task.fit import validate_known
@@ -61,19 +60,17 @@ def from_dict(data: object) -> Reward:
     """Return the reward that `to_dict` wrote; no code is run, and SpecError says what is wrong."""
     if not isinstance(data, Mapping) or "plaudit" not in data:
         raise SpecError("this is not a reward: the key 'plaudit' is missing")
-    if data["plaudit"] not in (1, FORMAT):
-        raise SpecError(
-            f"this reward has format {data['plaudit']!r}; this version of plaudit reads formats 1 to {FORMAT}"
-        )
+    if data["plaudit"] != FORMAT:
+        raise SpecError(f"this reward has format {data['plaudit']!r}; this version of plaudit reads format {FORMAT}")
     try:
-        return _from_current(upgrade(data) if data["plaudit"] == 1 else data)
+        return _read(data)
     except SpecError:
         raise
     except (PlauditError, TypeError, ValueError, KeyError, AttributeError) as error:
         raise SpecError(f"this reward cannot be loaded: {error}") from None
 
 
-def _from_current(data: Mapping[str, Any]) -> Reward:
+def _read(data: Mapping[str, Any]) -> Reward:
     if not _KEYS <= data.keys() <= _KEYS | _OWN_KEYS:
         unknown = sorted(map(str, data.keys() - _KEYS - _OWN_KEYS))[:5]
         raise SpecError(f"this is not a reward: missing {sorted(_KEYS - data.keys())}, unknown {unknown}")
