@@ -46,12 +46,12 @@ def read_parameter(context: Context, name: str, node: ast.AST) -> Value:
     if name in RECORDS:
         return Record((name,))
     fields = context.scope.fields
-    if fields is not None and name not in fields and name != TERMINAL.name:
-        if name in context.scope.params:
-            return read_shared(context, name)
-        return Record((name,))  # refused where it is used as a value
     if fields is None:
         context.parts.add(name)
+    if name not in (fields or ()) and name in context.scope.params:
+        return read_shared(context, name)
+    if fields is not None and name not in fields and name != TERMINAL.name:
+        return Record((name,))  # refused where it is used as a value
     return _read_field(context, name, (name,), node)
 
 
@@ -74,6 +74,11 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
     """
     refuse_written(context, path, node)
     names = list_part_names(path)
+    name = find_declared(context, path)
+    if name in context.scope.params and name not in (context.scope.fields or ()):
+        context.parts.update(names if context.scope.fields is None else ())
+        claim_name(context, name, path, node)
+        return read_shared(context, name)
     if context.scope.fields is None:
         above = format_part_name(drop_indices(path[:-1])[-1])
         if above in context.parts:  # it is no field, but a record
@@ -81,9 +86,6 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
         context.parts.update(names)
         context.reads[names[-1]] = None
         return Undeclared(context.add(n.Input(names[-1])), names[-1], path)
-    if (name := find_declared(context, path)) in context.scope.params and name not in context.scope.fields:
-        claim_name(context, name, path, node)
-        return read_shared(context, name)
     if name:
         return _read_field(context, name, path, node)
     if context.batch and path[-1] in BATCH_SIZES:
