@@ -550,7 +550,7 @@ class Branches:
     def string(self):
         if self.cfg.mode == "sparse":
             return forever(self.x)
-        elif self.cfg.mode == "dense":
+        if self.cfg.mode == "dense":
             return self.gain * self.x
         return forever(-self.x)
 
@@ -597,8 +597,9 @@ class Branches:
     def keyword(self, *, mode):
         return forever(self.x) if mode == "a" else 3 * self.x
 
-    def transition(prev, curr, mode):
-        return forever(prev.x) if mode == "a" else curr.x - prev.x
+
+def gained(prev, curr, mode):
+    return forever(prev.x) if mode == "a" else curr.x - prev.x
 
 
 UNTAKEN = {
@@ -624,7 +625,7 @@ def test_a_branch_that_what_is_shared_leaves_out_is_not_read(method, shared):
 
 def test_of_a_keyword_and_of_a_transition_too():
     assert made(term(Branches.keyword), fields=[Field("x")], shared={"mode": "b"}).score(x=2.0).total == 6.0
-    reward = made(term(Branches.transition), fields=[Field("x")], shared={"mode": "b"})
+    reward = made(term(gained), fields=[Field("x")], shared={"mode": "b"})
     assert reward.score(prev={"x": 1.0}, curr={"x": 4.0}).total == 3.0
 
 

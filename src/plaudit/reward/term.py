@@ -1,7 +1,7 @@
 """A term: a plain Python function with a weight and clamps."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType

@@ -24,6 +24,7 @@ from plaudit.language.reading.expressions import (
     spread,
 )
 from plaudit.language.reading.inputs import read_part
+from plaudit.language.reading.instances import read_class_test
 from plaudit.language.reading.lists import is_choice_of_records, is_same_record, may_be_same_record
 from plaudit.language.reading.paths import are_same
 from plaudit.language.reading.texts import is_text
@@ -179,6 +180,8 @@ def _to_flag(context: Context, value: Value, node: ast.expr) -> int | bool:
 @reads(ast.Compare)
 def _read_comparison(context: Context, node: ast.Compare) -> Value:
     """Return a chain of comparisons; each is reached only where those before it hold."""
+    if len(node.ops) == 1 and (known := read_class_test(context, node)) is not None:
+        return known
     left = context.read(node.left)
     if len(node.ops) == 1:
         return compare(context, node.ops[0], left, context.read(node.comparators[0]), node)

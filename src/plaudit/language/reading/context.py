@@ -328,9 +328,8 @@ class Context:
     def note_switch(self, node: ast.expr) -> None:
         """Remember, while no field is declared, a condition that a shared constant may decide: no order of numbers."""
         compared = [op for part in ast.walk(node) if isinstance(part, ast.Compare) for op in part.ops]
-        if self.scope.fields is None and not any(
-            isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in compared
-        ):
+        ordered = any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in compared)
+        if self.scope.fields is None and not ordered:
             self.switches.append(node)
 
     def find(self, name: str) -> object:
