@@ -145,7 +145,10 @@ def test_a_mapping_of_the_example_has_the_keys_that_are_declared(text):
 
 
 UNLISTED = {
-    "no part is declared": ((), r"neither declared nor shared.*\n.*\n.*\n.*\nDeclare each of its entries, Field\('d_a'\)"),
+    "no part is declared": (
+        (),
+        r"neither declared nor shared.*\n.*\n.*\n.*\nDeclare each of its entries, Field\('d_a'\)",
+    ),
     "a list": (("d_0_x", "d_1_x"), "neither declared nor shared"),
     "two mappings": (("self_d_a", "d_b"), "parts are declared as self_d_a and d_b"),
 }

@@ -92,13 +92,10 @@ def read_class_test(context: Context, node: ast.Compare) -> Value | None:
     value = context.read(left.args[0])
     listed = ast.copy_location(ast.Tuple(right.elts, ast.Load()), right) if isinstance(right, ast.List) else right
     classes = [kind for kind in _list_classes(context, listed) if _may_be_exactly(context, value, kind, node)]
-    found = find_open(value)
-    if found is None and classes:
-        found = _find_class(context, value, classes, ast.unparse(right), node)
-    if isinstance(found, Ref):
-        return found
-    known = isinstance(found, Constant) and found.value is True
-    return Constant(known is isinstance(op, ast.Is | ast.Eq | ast.In))
+    if (unknown := find_open(value)) is not None:
+        return unknown
+    found = _find_class(context, value, classes, ast.unparse(right), node) if classes else Constant(False)
+    return Constant((found == Constant(True)) is isinstance(op, ast.Is | ast.Eq | ast.In))
 
 
 def _is_type_call(context: Context, node: ast.expr) -> bool:
