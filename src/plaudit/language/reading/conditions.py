@@ -23,7 +23,7 @@ from plaudit.language.reading.expressions import (
     read_truth,
     spread,
 )
-from plaudit.language.reading.inputs import read_part
+from plaudit.language.reading.inputs import read_part, refuse_record
 from plaudit.language.reading.instances import read_class_test
 from plaudit.language.reading.lists import is_choice_of_records, is_same_record, may_be_same_record
 from plaudit.language.reading.paths import are_same
@@ -342,5 +342,6 @@ def _find_label(context: Context, value: Value, kind: str, node: ast.AST) -> int
                 what = f"{known!r} is not a value of field {field_name!r}.{did_you_mean(known, declared.labels)}"
                 raise context.error(node, what, f"Its values: {', '.join(declared.labels)}.")
             return context.add(n.Label(field_name, known))
+    refuse_record(context, value, node)
     other = "a string" if kind == UNKNOWN else f"a category of field {field_name!r}"
     raise context.error(node, f"{other} cannot be compared with {describe(value)}.")

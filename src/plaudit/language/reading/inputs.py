@@ -11,6 +11,7 @@ from plaudit.language.parameters import Fixed, expand_parameters
 from plaudit.language.program import Builder
 from plaudit.language.reading.advice import explain_state
 from plaudit.language.reading.context import Context, Path
+from plaudit.language.reading.owners import list_held
 from plaudit.language.reading.paths import (
     claim_name,
     drop_indices,
@@ -165,11 +166,25 @@ def _make_unknown(context: Context, path: Path, name: str, node: ast.AST, more: 
         given = f"give it a value with term(params={{{name!r}: ...}})"
         wanted = context.what == "term" and not near
         advice = f"\nDeclare Field({name!r}), or {given} if it never changes." if wanted else ""
+    elif path[0] == context.receiver:
+        more = f"{_suggest_held(context)}{more}"
     return UnknownField(
         f"{context.what} {context.term!r} reads {shown!r}, which the reward does not declare.\n"
         f"  {context.source.locate(node)}\n"
         f"Declared fields: {known}.{near}{advice}{more}"
     )
+
+
+def _suggest_held(context: Context) -> str:
+    """Return what the object holds whose method is read, and what of it is not declared; nothing for a single part."""
+    if context.owner is None:
+        return ""
+    known = {*(context.scope.fields or ()), *context.scope.params}
+    held = {name: value for name, value in list_held(context.owner, context.source).items() if name not in known}
+    if len(held) < 2:
+        return ""
+    kind = context.owner.kind.__name__
+    return f"\nOf what this {kind} holds, shared={held!r} takes those that never change; declare fields for the rest."
 
 
 def _find_value(context: Context, path: Path) -> object:
