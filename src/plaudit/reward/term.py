@@ -233,7 +233,7 @@ class Term(ReadFunction):
         claimed = find_optional(self.source, self.given) & {*fields}
         return self if claimed == self.claimed else self._read_again(self.name, self.given, claimed)
 
-    def decide(self, shared: Mapping[str, Any]) -> "Term":
+    def _decide(self, shared: Mapping[str, Any]) -> "Term":
         """Return an undecided term as it is with the constants that a reward shares, and as few switches as it needs.
 
         It stays undecided: another reward may share other constants.
@@ -289,7 +289,7 @@ def settle(term: Any, fields: Collection[str], shared: Mapping[str, Any]) -> Any
         return term  # which the reward refuses
     term = term.claim(fields)
     if term.undecided:
-        term = term.decide(shared)
+        term = term._decide(shared)
     owner = None if term.source is None else term.source.owner
     known = {*term.parts, *term.mentioned}
     parts = {
