@@ -1,6 +1,7 @@
 """What the parameters of a function are: a field, a knob, a constant, or what the reward supplies."""
 
 import math
+from enum import Enum
 from types import SimpleNamespace
 
 import numpy as np
@@ -527,3 +528,131 @@ def test_a_misspelt_shared_name_is_compared_with_what_is_not_given():
         made(term(paid), fields=[FORCE], shared={"sigmma": 2.0})
     with pytest.raises(UnknownParameter, match="'sigma_2'(?!.*Did you mean)"):
         made(term(paid), fields=[FORCE], shared={"sigma": 2.0, "sigma_2": 2.0})
+
+
+# -- branches that what is shared leaves out -----------------------------------------------------------------------
+
+
+class Speed(Enum):
+    SLOW, FAST = 1, 2
+
+
+def forever(x):
+    while x > 0:
+        x -= 1
+    return x
+
+
+class Branches:
+    def __init__(self, **parts):
+        vars(self).update(parts)
+
+    def string(self):
+        if self.cfg.mode == "sparse":
+            return forever(self.x)
+        if self.cfg.mode == "dense":
+            return self.gain * self.x
+        return forever(-self.x)
+
+    def switch(self):
+        paid = self.x
+        if self.use:
+            paid = forever(paid)
+        return paid
+
+    def early(self):
+        if not self.use:
+            return self.x
+        return forever(self.x)
+
+    def none(self):
+        if self.schedule is not None:
+            return forever(self.x * self.schedule)
+        return self.x
+
+    def none_early(self):
+        if self.schedule is None:
+            return self.x
+        self.step = self.schedule(lambda *x: x)
+        return forever(self.step)
+
+    def choice(self):
+        return forever(self.x) if self.speed is Speed.FAST else self.x
+
+    def several(self):
+        held = self.x if self.speed in (Speed.SLOW, Speed.FAST) and self.mode != "b" else forever(self.x)
+        return held + (self.use and forever(self.x))
+
+    def case(self):
+        match self.mode:
+            case "a":
+                return forever(self.x)
+            case "b":
+                return 2 * self.x
+        return 0.0 * self.x
+
+    def of_an_object(self):
+        return self.cfg.gain * self.x if self.cfg.speed != Speed.FAST else forever(self.x)
+
+    def keyword(self, *, mode):
+        return forever(self.x) if mode == "a" else 3 * self.x
+
+
+def gained(prev, curr, mode):
+    return forever(prev.x) if mode == "a" else curr.x - prev.x
+
+
+UNTAKEN = {
+    "a string": (Branches.string, {"cfg": SimpleNamespace(mode="dense"), "gain": 2.5}),
+    "a bool": (Branches.switch, {"use": False}),
+    "a bool and a return": (Branches.early, {"use": False}),
+    "None": (Branches.none, {"schedule": None}),
+    "None and a return": (Branches.none_early, {"schedule": None}),
+    "a member": (Branches.choice, {"speed": Speed.SLOW}),
+    "several": (Branches.several, {"speed": Speed.FAST, "mode": "a", "use": False}),
+    "a match": (Branches.case, {"mode": "b"}),
+    "no case of a match": (Branches.case, {"mode": "c"}),
+    "an object": (Branches.of_an_object, {"cfg": SimpleNamespace(speed=Speed.SLOW, gain=3.0)}),
+}
+
+
+@pytest.mark.parametrize(("method", "shared"), UNTAKEN.values(), ids=UNTAKEN)
+def test_a_branch_that_what_is_shared_leaves_out_is_not_read(method, shared):
+    reward = made(term(method), fields=[Field("x")], shared=shared)
+    assert reward.score(x=-1.5).total == method(Branches(x=-1.5, **shared))
+    assert reward.evolve(version="2", low=-0.5).score(x=-1.5).total == max(method(Branches(x=-1.5, **shared)), -0.5)
+
+
+def test_of_a_keyword_and_of_a_transition_too():
+    assert made(term(Branches.keyword), fields=[Field("x")], shared={"mode": "b"}).score(x=2.0).total == 6.0
+    reward = made(term(gained), fields=[Field("x")], shared={"mode": "b"})
+    assert reward.score(prev={"x": 1.0}, curr={"x": 4.0}).total == 3.0
+
+
+@pytest.mark.parametrize(
+    ("method", "shared"),
+    [(Branches.string, {"cfg": {"mode": "sparse"}}), (Branches.switch, {"use": True}), (Branches.none, {})],
+)
+def test_a_branch_that_is_taken_is_refused_by_the_reward(method, shared):
+    fields = [Field("x"), *([] if shared else [Field("schedule")])]
+    with pytest.raises(ReadError, match=r"'forever' cannot be read: a loop is unrolled"):
+        made(term(method), fields=fields, shared=shared)
+
+
+def test_the_same_term_serves_rewards_that_share_other_constants():
+    function = term(Branches.string)
+    shared = {"cfg": {"mode": "dense"}, "gain": 2.0}
+    dense = made(function, fields=[Field("x")], shared=shared)
+    with pytest.raises(ReadError, match="forever"):
+        dense.evolve(version="2", shared={**shared, "cfg": {"mode": "sparse"}})
+    assert dense.evolve(version="2", shared={**shared, "gain": 3.0}).score(x=2.0).total == 6.0
+    with pytest.raises(UnknownField, match="'self.gain'"):
+        made(function, fields=[Field("x")], shared={"cfg": {"mode": "dense"}})
+
+
+def test_what_no_constant_decides_is_refused_where_the_term_is_made():
+    def ordered(x):
+        return forever(x) if x > 0 else x
+
+    with pytest.raises(ReadError, match="forever"):
+        term(ordered)

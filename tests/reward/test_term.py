@@ -193,3 +193,35 @@ def test_an_object_that_can_be_called_is_a_term():
     reward = reward_with(made, shared={"gain": 0.5})
     for x in (-2.0, 0.25):
         assert reward.score(x=x).total == made(x) == smooth(x)
+
+
+class ShapedReward:
+    """Shaped."""
+
+    def __init__(self):
+        self.mode, self.gain, self.weights, self.offset = "plain", 0.5, [1.0, 2.0], None
+        self.last, self.unread, self.far = 3.0, 4.0, float("inf")
+
+    def __call__(self, x):
+        paid = self.gain * x if self.mode == "plain" else x
+        return self.shift(paid) * self.weights[1] + self.last
+
+    def shift(self, paid):
+        return paid if self.offset is None else paid + self.offset
+
+    def step(self, x):
+        self.last = x
+
+
+def test_all_that_an_object_holds_and_the_reward_lacks_is_named_at_once():
+    shaped = ShapedReward()
+    with pytest.raises(UnknownField) as caught:
+        reward_with(term(shaped))
+    shared = {"mode": "plain", "gain": 0.5, "weights": [1.0, 2.0], "offset": None}
+    assert f"Of what this ShapedReward holds, shared={shared} takes those that never change" in str(caught.value)
+    with pytest.raises(UnknownField, match=r"'self.last'[^{]*\{'last': 3.0\}(?!.*Of what this)"):
+        reward_with(term(shaped), shared=shared)
+    reward = reward_with(term(shaped), shared={**shared, "last": 3.0})
+    assert reward.score(x=2.0).total == shaped(2.0) == 5.0
+    with pytest.raises(UnknownField, match=r"(?s)'self.mode'(?!.*Of what this)"):
+        reward_with(term(ShapedReward.__call__))

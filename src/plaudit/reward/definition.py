@@ -234,7 +234,7 @@ def define(
         raise DefinitionError(f"reward {name!r}: doc={given['doc']!r:.60} must be a string")
     numbers, constants = split_shared(shared or {})
     index = index_fields(name, given["fields"]).claim()
-    unclaimed = [key for key in (shared or {}) if key not in index]
+    unclaimed = {key: value for key, value in (shared or {}).items() if key not in index}
     parts = vars(reward)
     parts.update(
         name=validate_title("name", name),
@@ -270,7 +270,7 @@ def define(
 
 
 def _read_functions(
-    reward: Definition, given: Mapping[str, Any], shared: Collection[str], optional: Collection[str]
+    reward: Definition, given: Mapping[str, Any], shared: Mapping[str, Any], optional: Collection[str]
 ) -> None:
     """Read the functions of a reward; integers and bools are constants as far as it cannot be read without."""
     parts, before = vars(reward), {part: getattr(reward, part) for part in ("terms", "shared", "constants")}
@@ -295,7 +295,7 @@ def _read_functions(
         parts.pop(known, None)
 
 
-def _fix_numbers(reward: Definition, term: Term, shared: Collection[str]) -> Term:
+def _fix_numbers(reward: Definition, term: Term, shared: Mapping[str, Any]) -> Term:
     """Return a term with its integers and bools as constants, as far as it cannot be read without."""
 
     def read(made: Term) -> object:
@@ -425,7 +425,7 @@ def _validate_shared(reward: Definition) -> set[str]:
         with suppress(UnknownField):
             for term in reward.terms:  # a ReadError says more: what cannot be read may be what needs it
                 if term.source is not None:
-                    _fix_numbers(reward, term, ())
+                    _fix_numbers(reward, term, {})
         parts = {part for term in reward.terms for part in term.parts if part.isidentifier()}
         near = did_you_mean(name, sorted(parts - given - reward.fields.keys()))
         raise UnknownParameter(

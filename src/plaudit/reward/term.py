@@ -1,16 +1,17 @@
 """A term: a plain Python function with a weight and clamps."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, get_args, overload
 
 from plaudit.errors import DefinitionError, PlauditError, ReadError, did_you_mean, shorten
-from plaudit.language.field import NAME
+from plaudit.language.field import NAME, to_number
 from plaudit.language.parameters import (
     TERM_NUMBERS,
+    Fixed,
     Number,
     Parameter,
     expand_parameters,
@@ -19,7 +20,7 @@ from plaudit.language.parameters import (
     validate_vector_parameter,
 )
 from plaudit.language.program import Builder
-from plaudit.language.reading.context import Scope
+from plaudit.language.reading.context import Scope, Undecided
 from plaudit.language.reading.functions import read_term
 from plaudit.language.reading.owners import mentions, read_source, unbind
 from plaudit.language.reading.paths import mentions_part
@@ -35,6 +36,7 @@ from plaudit.reward.function_parameters import (
     list_defaults,
     list_names,
     split_parameters,
+    split_shared,
 )
 
 Intent = Literal["goal", "penalty", "shaping", "bonus", "intrinsic"]
@@ -91,6 +93,8 @@ class Term(ReadFunction):
     """Parameters with a default that are fields, since the reward declares them."""
     fixed: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     """Integers and bools that are constants, since they must be known while the function is read: an axis, a count."""
+    undecided: bool = field(default=False, repr=False, compare=False)
+    """Whether it is only read once it is known what the reward shares: a branch of it is outside the language."""
 
     def __post_init__(self) -> None:
         validate_name("term", self.name)
@@ -229,6 +233,26 @@ class Term(ReadFunction):
         claimed = find_optional(self.source, self.given) & {*fields}
         return self if claimed == self.claimed else self._read_again(self.name, self.given, claimed)
 
+    def _decide(self, shared: Mapping[str, Any]) -> "Term":
+        """Return an undecided term as it is with the constants that a reward shares, and as few switches as it needs.
+
+        It stays undecided: another reward may share other constants.
+        """
+        constants = split_shared(shared)[1]
+        switches = {name: number for name, v in shared.items() if isinstance(number := to_number(v), int)}
+
+        def read(fixed: frozenset[str]) -> Term:
+            known = {**constants, **{name: switches[name] for name in fixed}}
+            made = self._read_again(self.name, self.given, self.claimed, shared=known)
+            if made.undecided:
+                raise ReadError(made.name)
+            return replace(made, undecided=True)
+
+        try:
+            return fix_needed(read, switches)
+        except ReadError:  # the reward says what is wrong, with its fields
+            return self._read_again(self.name, self.given, self.claimed)
+
     def _read_again(
         self,
         name: str,
@@ -236,9 +260,10 @@ class Term(ReadFunction):
         claimed: frozenset[str],
         own: Mapping[str, Any] = NOTHING,
         changed: Collection[str] = (),
+        shared: Mapping[str, object] = NOTHING,
     ) -> "Term":
         assert self.source is not None
-        parts = _read_parts(self.source, name, self.part, given, claimed, self.fixed)
+        parts = _read_parts(self.source, name, self.part, given, claimed, self.fixed, shared)
         kept = {knob: v for knob, v in self.knobs.items() if self._find_parameter(knob) not in changed}
         knobs = {knob: kept.get(knob, value) for knob, value in parts["knobs"].items()}
         return replace(self, name=name, **own, **{**parts, "knobs": MappingProxyType(knobs)})
@@ -258,11 +283,13 @@ def validate_limits(owner: str, low: Number | None, high: Number | None) -> None
             raise DefinitionError(f"{owner}: low={least} is above high={most}{when}")
 
 
-def settle(term: Any, fields: Collection[str], shared: Iterable[str]) -> Any:
+def settle(term: Any, fields: Collection[str], shared: Mapping[str, Any]) -> Any:
     """Return a term as it is among the fields of a reward, and with what it reads of those that are `shared`."""
     if not isinstance(term, Term):
         return term  # which the reward refuses
     term = term.claim(fields)
+    if term.undecided:
+        term = term._decide(shared)
     owner = None if term.source is None else term.source.owner
     known = {*term.parts, *term.mentioned}
     parts = {
@@ -448,27 +475,34 @@ def _read_parts(
     given: object,
     claimed: frozenset[str] = frozenset(),
     always: frozenset[str] = frozenset(),
+    shared: Mapping[str, object] = NOTHING,
 ) -> dict[str, Any]:
-    """Return the parts of a term that follow from its function and the values it is given."""
+    """Return the parts of a term that follow from its function, the values it is given, and constants it shares."""
     owner = f"term {name!r}"
     if not isinstance(given, Mapping):
         raise DefinitionError(f"{owner}: params={given!r:.60} must map names of parameters to values")
 
-    def read(fixed: frozenset[str]) -> dict[str, Any]:
+    params = {each: Fixed(value) for each, value in shared.items()}
+
+    def read(fixed: frozenset[str], *, undecided: bool = False) -> dict[str, Any]:
         fixed |= always
         parts = split_parameters(source, owner, name, given=given, claimed=claimed, fixed=fixed, own=True)
-        scope = Scope(params={f"{name}.{knob}": value for knob, value in parts.knobs.items()})
-        reading = read_term(source, name, parts.everything, Builder(), scope, part=part)
+        scope = Scope(params={**params, **{f"{name}.{knob}": value for knob, value in parts.knobs.items()}})
+        reading = None if undecided else read_term(source, name, parts.everything, Builder(), scope, part=part)
         return {
             "knobs": parts.knobs,
             "shared": parts.shared,
             "constants": parts.constants,
-            "reads": reading.reads,
-            "parts": reading.parts,
-            "mentioned": reading.mentioned,
+            "reads": () if reading is None else reading.reads,
+            "parts": frozenset() if reading is None else reading.parts,
+            "mentioned": frozenset() if reading is None else reading.mentioned,
             "given": MappingProxyType(dict(given)),
             "claimed": claimed,
             "fixed": fixed,
+            "undecided": undecided,
         }
 
-    return fix_needed(read, find_fixable(source, given, claimed))
+    try:
+        return fix_needed(read, find_fixable(source, given, claimed))
+    except Undecided:
+        return read(frozenset(), undecided=True)

@@ -1,5 +1,7 @@
 """Dicts, lists and objects of the module and of the function: lookups by constants and by data."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from plaudit import Field, InputError, PlauditError, ReadError, Reward, term
@@ -118,3 +120,42 @@ def test_what_changes_outside_after_the_term_is_defined_does_not_change_the_rewa
 def test_what_dicts_do_not_do_is_refused(body, what):
     with pytest.raises(ReadError, match=what):
         read("x, cell", body)
+
+
+MAPPED = {
+    "the sum of its values": "sum(self.d.values())",
+    "its items": "sum(v * (2 if k == 'a' else 1) for k, v in self.d.items())",
+    "its keys": "sum(self.d[k] * WEIGHED[k] for k in self.d.keys()) + len(self.d.keys())",
+    "a constant of the same keys": "sum(WEIGHED[k] * v for k, v in self.d.items() if k != 'b')",
+    "a dict of it": "max({k: abs(v) for k, v in self.d.items()}.values()) + sum(list(self.d.values())[1:])",
+    "an entry beside it": "min(self.d.values()) * self.d['c'] + ('a' in self.d) + self.x",
+}
+
+
+@pytest.mark.parametrize("text", MAPPED.values(), ids=MAPPED)
+def test_a_mapping_of_the_example_has_the_keys_that_are_declared(text):
+    function = load(f"WEIGHED = {{'a': 1.0, 'b': 0.5, 'c': 3.0}}\ndef f(self):\n    return {text}\n")["f"]
+    example = {"d": {"a": 1.5, "b": -2.0, "c": 4.0}, "x": 0.25, "d2": 9.0}
+    reward = Reward.from_functions({term()(function): 1.0}, example=example, name="r")
+    row = {"d_a": -0.5, "d_b": 3.0, "d_c": 2.0, "x": 1.0}
+    record = SimpleNamespace(d={"a": -0.5, "b": 3.0, "c": 2.0}, x=1.0)
+    assert reward.score(**{name: row[name] for name in reward.inputs}).total == function(record)
+    (note,) = reward.notes
+    assert note.what == "`self.d` is read as a mapping with the keys 'a', 'b', 'c', as its declared parts say."
+
+
+UNLISTED = {
+    "no part is declared": (
+        (),
+        r"neither declared nor shared.*\n.*\n.*\n.*\nDeclare each of its entries, Field\('d_a'\)",
+    ),
+    "a list": (("d_0_x", "d_1_x"), "neither declared nor shared"),
+    "two mappings": (("self_d_a", "d_b"), "parts are declared as self_d_a and d_b"),
+}
+
+
+@pytest.mark.parametrize(("names", "why"), UNLISTED.values(), ids=UNLISTED)
+def test_the_keys_of_a_mapping_are_not_guessed(names, why):
+    function = load("def f(self):\n    return self.x + sum(self.d.values())\n")["f"]
+    with pytest.raises(ReadError, match=why):
+        Reward("r", version="1", terms=[term(function)], fields=[Field("x"), *map(Field, names)])

@@ -1,5 +1,7 @@
 """Members of Enums: those that are numbers or strings, and `.value` of any; a plain member is never a number."""
 
+from types import SimpleNamespace
+
 import pytest
 
 from plaudit import Field, ReadError, Reward, term
@@ -67,6 +69,7 @@ REFUSED = {
     "a plain member": ("return x if k == Mode.FAST else 1.0", "the Enum member Mode.FAST", "Write `Mode.FAST.value`"),
     "on the left": ("return x if Mode.FAST == k else 1.0", "the Enum member Mode.FAST", "Write `Mode.FAST.value`"),
     "in a tuple": ("return x if k in (Mode.FAST,) else 1.0", "the Enum member Mode.FAST", "Write `Mode.FAST.value`"),
+    "by identity": ("return x if k is not Mode.FAST else 1.0", "a row holds no members of an Enum", "pass in shared="),
     "for a category": ("return x if tile == Plain.ROCK else 1.0", "the Enum member Plain.ROCK", "`Plain.ROCK.value`"),
     "in arithmetic": ("return x * Mode.FAST", "the Enum member Mode.FAST", "Write `Mode.FAST.value`"),
     "made of data": ("return x if Mode(k) == Mode.FAST else 1.0", "makes a member of an Enum", "Mode.SLOW.value"),
@@ -80,3 +83,28 @@ def test_what_is_no_value_is_refused(body, what, advice):
         read(body)
     assert what in str(caught.value)
     assert advice in str(caught.value)
+
+
+COMPARED = {
+    "equal": "x if self.mode == Mode.FAST else 1.0",
+    "not equal": "x if self.mode != Mode.FAST else 1.0",
+    "identical": "x if self.mode is Mode.SLOW else 1.0",
+    "not identical": "x if self.mode is not Mode.SLOW else 1.0",
+    "on the left": "x if Mode.FAST == self.mode else 1.0",
+    "in a tuple": "x if self.mode in (Mode.SLOW, Mode.FAST) else 1.0",
+    "not in a list": "x if self.mode not in [Mode.FAST] else 1.0",
+    "of another class": "x if self.mode in (Plain.ROCK, 2) or self.mode == Plain.GRASS else 1.0",
+    "a member of strings": "x if self.tile == Plain.ROCK or self.tile is Tile.ROCK else 1.0",
+    "its value": "x * self.mode.value + (self.mode.name == 'FAST')",
+    "a string": "x if self.mode == 'FAST' or self.mode in ('FAST', 2) else 1.0",
+}
+
+
+@pytest.mark.parametrize("body", COMPARED.values(), ids=COMPARED)
+@pytest.mark.parametrize("name", ["SLOW", "FAST"])
+def test_a_member_that_the_reward_shares_is_compared_as_it_is(body, name):
+    parts = load(f"{ENUMS}\ndef f(self, x):\n    return {body}\n")
+    given = {"mode": parts["Mode"][name], "tile": parts["Tile"].ROCK}
+    shared = {each: value for each, value in given.items() if f"self.{each}" in body}
+    reward = Reward("r", version="1", terms=[term(parts["f"])], fields=[FIELDS["x"]], shared=shared)
+    assert reward.score(x=2.5).total == parts["f"](SimpleNamespace(**given), 2.5)

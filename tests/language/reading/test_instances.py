@@ -28,6 +28,40 @@ def test_what_every_caller_is_told_is_known(text):
     assert_means(text, TORCH)
 
 
+EXACT = [
+    "v.sum() + (type(v) is np.ndarray) + 2.0 * (type(v) in (list, tuple)) + 4.0 * (type(v) == float)",
+    "x + (type(x) in (int, float)) + 2.0 * (type(x) is str) + 4.0 * (type(x) not in (list, tuple)) + 8.0 * (type(x) == bool)",
+    "x + (type([x, 1.0]) in (list, tuple)) + 2.0 * (type({'a': x}) is list) + 4.0 * (list is type(x)) + 8.0 * (np.ndarray != type(v))",
+    "x + (type('gaussian') is str) + 2.0 * (type('gaussian') != str) + 4.0 * (type(None) is str) + 8.0 * (type(x) is type)",
+    "x + (type([x]) is Sequence) + 2.0 * (type(v) in (Sequence, Mapping, object)) + 4.0 * (type(x) is np.floating)",
+    "x + 2.0 * (type(x) is torch.Tensor) + 4.0 * (type(POSE) in [tuple, list]) + 8.0 * (type(lambda y: y) is float)",
+]
+
+
+@pytest.mark.parametrize("text", EXACT)
+def test_the_class_itself_is_known_as_for_isinstance(text):
+    pytest.importorskip("torch")
+    assert_means(text, TORCH)
+
+
+INEXACT = ["type(x) is float", "type({'a': x}) is dict", "type((x, 1.0)) == tuple", "type(x) not in (np.float64, int)"]
+
+
+@pytest.mark.parametrize("test", INEXACT)
+def test_the_class_itself_may_depend_on_the_caller(test):
+    assert "depends on who calls" in refusal(f"x * ({test})")
+
+
+def test_the_class_of_the_object_of_a_method_is_known():
+    text = "class Robot:\n    def f(self):\n        return self.x if type(self) is Robot else 1.0\nclass Arm(Robot):\n    pass\n"
+    parts = load(text)
+    for kind, wanted in (("Robot", 3.0), ("Arm", 1.0)):
+        reward = Reward("r", version="1", terms=[term(parts[kind]().f)], fields=[Field("x")])
+        assert reward.score(x=3.0).total == wanted
+    with pytest.raises(ReadError, match="whether `self` is an instance of Robot is not known"):
+        Reward("r", version="1", terms=[term(parts["Robot"].f)], fields=[Field("x")])
+
+
 DEPENDS = {
     "a float or an int": "x * isinstance(x, float)",
     "an int or a float": "i * isinstance(i, int)",

@@ -190,3 +190,38 @@ def test_a_part_that_one_object_lacks_is_an_unknown_field():
     with pytest.raises(DefinitionError, match="would both be the field 'mass'"):
         fields = [Field("agents_0_x"), Field("agents_1_x"), Field("mass")]
         Reward("r", version="1", terms=[term(function)], fields=fields)
+
+
+LISTING = """
+import numpy as np
+
+def list_known(o):
+    return [o[i] for i in (1, 2, 3) if i < len(o)]
+
+def list_of_shape(o):
+    return {i: o[i] for i in (0, 5) if i < o.shape[0]}
+"""
+FILTERED = {
+    "in a helper": "sum(list_known(o))",
+    "in a helper of a dict": "sum(list_of_shape(o).values()) + len(list_of_shape(o))",
+    "an entry": "list_known(o)[-1] - list_known(o)[0] * len(list_known(o))",
+    "an array": "np.array([o[i] for i in range(6) if len(o) > i]).max()",
+    "a part of a record": "sum([x for i, x in enumerate(o) if i % 2 == 0 and len(o) == 3])",
+    "of two lengths": "max([x * i for i, x in enumerate(o) if i < min(len(list_known(o)), len(o))])",
+}
+
+
+@pytest.mark.parametrize("text", FILTERED.values(), ids=FILTERED)
+@pytest.mark.parametrize("record", [False, True], ids=["field", "record"])
+def test_a_filter_by_the_length_of_a_field_is_known(text, record):
+    body = text.replace("(o", "(self.o").replace(" o[", " self.o[").replace("[o[", "[self.o[") if record else text
+    function = load(f"{LISTING}\ndef f({'self' if record else 'o'}):\n    return {body}\n")["f"]
+    reward = Reward("r", version="1", terms=[term(function)], fields=[Field("o", length=3)])
+    o = np.array([1.5, -2.0, 4.0])
+    assert reward.score(o=o).total == function(SimpleNamespace(o=o) if record else o)
+
+
+def test_a_filter_by_data_is_refused_where_the_fields_are_known():
+    function = load("def f(o):\n    return [x for x in o if x > 0][0]\n")["f"]
+    with pytest.raises(ReadError, match="a filter that depends on data gives a list of unknown length"):
+        Reward("r", version="1", terms=[term(function)], fields=[Field("o", length=3)])

@@ -43,6 +43,7 @@ from plaudit.language.reading.paths import find_declared, show_call
 from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.source import Source, is_standard
 from plaudit.language.reading.texts import is_text, read_text, read_text_method
+from plaudit.language.reading.transforms import read_mapped_call, read_transform
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -79,6 +80,8 @@ OTHER_FUNCTIONS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.va
 def _read_call(context: Context, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Call) and (found := _call_by_name(context, node, node.func)) is not None:
         return found
+    if (mapped := read_mapped_call(context, node)) is not None:
+        return mapped
     if isinstance(node.func, ast.Attribute):
         base = context.read(node.func.value)
         if (own := read_method(context, base, node)) is not None:
@@ -116,6 +119,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return context.read(node.args[1])  # its class need not be known: it may be imported for type checkers alone
     if (limits := _read_limits(context, called, node)) is not None:
         return limits
+    if (transformed := read_transform(context, called, node)) is not None:
+        return transformed
     refuse_library(context, called, node)
     if isinstance(called, types.FunctionType) and not is_standard(called):
         return read_helper(context, called, node, bound)

@@ -6,6 +6,7 @@ from functools import partial
 from itertools import islice
 
 from plaudit.language import nodes as n
+from plaudit.language.kinds import UNKNOWN
 from plaudit.language.reading.conditions import read_test
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import chain, list_integers, list_items, read_truth
@@ -37,7 +38,10 @@ def read_elements(context: Context, node: ast.ListComp | ast.GeneratorExp) -> Va
     elements, unknown = list_elements(context, node)
     read = [element() for element in elements]
     found = [value for counts, value in read if counts is True]
-    if unknown is None and any(not isinstance(counts, bool) for counts, _ in read):
+    left_open = [counts for counts, _ in read if not isinstance(counts, bool)]
+    if left_open and context.scope.fields is None:  # it may be about the length of a field
+        unknown = unknown or Ref(left_open[0], UNKNOWN)
+    if unknown is None and left_open:
         advice = "Keep every element: [x if condition else 0 for x in v]. Only sum, any and all can take a filter."
         raise context.error(node, "a filter that depends on data gives a list of unknown length.", advice)
     return Vector(tuple(found)) if unknown is None else list_each(unknown, next((each for _, each in read), None))

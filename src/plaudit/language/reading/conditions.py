@@ -23,7 +23,8 @@ from plaudit.language.reading.expressions import (
     read_truth,
     spread,
 )
-from plaudit.language.reading.inputs import read_part
+from plaudit.language.reading.inputs import read_part, refuse_record
+from plaudit.language.reading.instances import read_class_test
 from plaudit.language.reading.lists import is_choice_of_records, is_same_record, may_be_same_record
 from plaudit.language.reading.paths import are_same
 from plaudit.language.reading.texts import is_text
@@ -39,6 +40,7 @@ from plaudit.language.reading.values import (
     describe,
     find_kind,
     find_open,
+    format_path,
     has_items,
     is_array,
     is_open,
@@ -57,7 +59,10 @@ COMPARISONS: Mapping[type[ast.cmpop], type[n.Binary]] = {
 
 def read_test(context: Context, node: ast.expr) -> int | bool:
     """Return the position of a condition, or what it is when it is known already."""
-    return read_truth(context, context.read(node), node)
+    value = context.read(node)
+    if not isinstance(value, Constant):
+        context.note_switch(node)
+    return read_truth(context, value, node)
 
 
 @reads(ast.IfExp)
@@ -138,6 +143,7 @@ def _read_boolean(context: Context, node: ast.BoolOp) -> Value:
         value = context.read(operand)
         truth = _find_picked(value)
         if truth is None and at + 1 < len(node.values):
+            context.note_switch(operand)
             rest = [partial(_read_flag, context, each) for each in node.values[at + 1 :]]
             return _leave_open(context, chain(context, conjunction, [_to_flag(context, value, operand), *rest]))
         if truth is not conjunction:
@@ -174,6 +180,8 @@ def _to_flag(context: Context, value: Value, node: ast.expr) -> int | bool:
 @reads(ast.Compare)
 def _read_comparison(context: Context, node: ast.Compare) -> Value:
     """Return a chain of comparisons; each is reached only where those before it hold."""
+    if len(node.ops) == 1 and (known := read_class_test(context, node)) is not None:
+        return known
     left = context.read(node.left)
     if len(node.ops) == 1:
         return compare(context, node.ops[0], left, context.read(node.comparators[0]), node)
@@ -196,6 +204,8 @@ def _read_comparison(context: Context, node: ast.Compare) -> Value:
 def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
     """Return one comparison."""
     if (same := _compare_to_none(context, op, left, right)) is not None:
+        if isinstance(node, ast.expr) and (is_open(left) or is_open(right)):
+            context.note_switch(node)
         return Constant(same)
     if isinstance(op, ast.Is | ast.IsNot) and (equal := _compare_to_bool(context, op, left, right, node)) is not None:
         return equal
@@ -206,9 +216,8 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
         return find_open(left, right) or left
     if (identical := is_same_record(context, op, left, right, node)) is not None:
         return Constant(identical is isinstance(op, ast.Is))
-    members = [each.value for each in (left, right) if isinstance(each, Constant) and isinstance(each.value, Enum)]
-    if isinstance(op, ast.Is | ast.IsNot) and len(members) == 2:
-        return Constant((members[0] is members[1]) is isinstance(op, ast.Is))
+    if (known := _compare_member(context, op, left, right, node)) is not None:
+        return known
     if type(op) not in COMPARISONS:
         raise context.error(node, *explain_unsupported(op))
     kind = COMPARISONS[type(op)]
@@ -232,6 +241,25 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
     else:
         operands = (add_number(context, left, node), add_number(context, right, node))
     return find_open(left, right) or Ref(context.add(kind(*operands)), FLAG)
+
+
+def _compare_member(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value | None:
+    """Return a comparison with a plain member of an Enum, which no row holds; None where there is none."""
+    pair = [(left, right), (right, left)]
+    found = next(((a, b) for a, b in pair if isinstance(a, Constant) and isinstance(a.value, Enum)), None)
+    if found is None or not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        return None
+    member, other = found
+    if isinstance(other, Constant):
+        same = other.value is member.value if isinstance(op, ast.Is | ast.IsNot) else other.value == member.value
+        return Constant(same is isinstance(op, ast.Is | ast.Eq))
+    if isinstance(member.value, str):
+        return None  # its own string is a value
+    if (unknown := find_open(other)) is not None:
+        return unknown  # it may be a constant that the reward shares
+    shown = f"`{format_path(other.path)}`" if isinstance(other, Record) else describe(other)
+    what = f"a row holds no members of an Enum, so {shown} is not compared with {describe(member)}."
+    raise context.error(node, what, f"Write `{member.value}.value`; pass in shared= what never changes.")
 
 
 def _compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value) -> bool | None:
@@ -314,7 +342,6 @@ def _find_label(context: Context, value: Value, kind: str, node: ast.AST) -> int
                 what = f"{known!r} is not a value of field {field_name!r}.{did_you_mean(known, declared.labels)}"
                 raise context.error(node, what, f"Its values: {', '.join(declared.labels)}.")
             return context.add(n.Label(field_name, known))
+    refuse_record(context, value, node)
     other = "a string" if kind == UNKNOWN else f"a category of field {field_name!r}"
-    member = isinstance(value, Constant) and isinstance(value.value, Enum)
-    advice = f"Write `{value.value}.value`." if member else ""  # type: ignore[union-attr]  # a constant
-    raise context.error(node, f"{other} cannot be compared with {describe(value)}.", advice)
+    raise context.error(node, f"{other} cannot be compared with {describe(value)}.")

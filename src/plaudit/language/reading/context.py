@@ -146,6 +146,10 @@ class Scope:
     """The states that the reward carries, as they are after the step; None where that must not be read: in updates."""
 
 
+class Undecided(ReadError):
+    """A function cannot be read as far as it is known; what the reward shares may decide that it need not be."""
+
+
 class Returned(NamedTuple):
     """What is taken of the values that a term or fact returns."""
 
@@ -201,6 +205,7 @@ class Context:
         self.writes: list[str] = []  # parts of records that were assigned, `self.x`, in order
         self.changed: list[Value] = []  # values that were changed in place
         self.undecided: list[ReadError] = []  # questions with another answer for another caller
+        self.switches: list[ast.expr] = []  # conditions that a constant may decide which the reward shares
         self.origins: dict[int, tuple[Value, set[int]]] = {}  # what joined lists, dicts and arrays were before
         self.libraries: set[str] = set()  # whose arrays the caller was found to pass
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
@@ -319,6 +324,13 @@ class Context:
         """Give a part of a record, `self.x`, a value for the rest of the function."""
         self.names[part] = value
         self.writes.append(part)
+
+    def note_switch(self, node: ast.expr) -> None:
+        """Remember, while no field is declared, a condition that a shared constant may decide: no order of numbers."""
+        compared = [op for part in ast.walk(node) if isinstance(part, ast.Compare) for op in part.ops]
+        ordered = any(isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE) for op in compared)
+        if self.scope.fields is None and not ordered:
+            self.switches.append(node)
 
     def find(self, name: str) -> object:
         """Return the constant that a name stands for; KeyError where it stands for something else, or for nothing."""

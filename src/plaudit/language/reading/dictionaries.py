@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from plaudit.errors import did_you_mean
-from plaudit.language.field import to_number
+from plaudit.language.field import RECORDS, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_call
 from plaudit.language.reading.comprehensions import read_elements, read_iterable
@@ -14,7 +14,7 @@ from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import chain, list_items, read_truth
 from plaudit.language.reading.inputs import read_member
-from plaudit.language.reading.paths import show_call
+from plaudit.language.reading.paths import list_keys, show_call, suggest_name
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -161,10 +161,7 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
     if name in ("items", "keys", "values") and not node.args and isinstance(base, Record):
-        what = (
-            f"`{ast.unparse(node)}` lists what is not known: `{format_path(base.path)}` is neither declared nor shared."
-        )
-        raise context.error(node, what, f"Pass it in shared={{{base.path[-1]!r}: {{...}}}} if it never changes.")
+        return read_dict_method(context, _read_mapping(context, base, node), node)
     if name in ("items", "keys", "values") and isinstance(base, Undeclared | Element):
         return Ref(base.at, UNKNOWN)
     if name == "get" and node.args and len(node.args) <= 2 and not node.keywords:
@@ -172,6 +169,28 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
         if isinstance(key, Constant) and isinstance(key.value, str):
             return _read_default(context, read_member(context, base, key.value, node), default, key.value, node)
     return read_member(context, base, show_call(context, node), node)
+
+
+def _read_mapping(context: Context, base: Record, node: ast.AST) -> Dictionary:
+    """Return a mapping whose parts are declared, `costs_left` and `costs_right`, with as many keys, in their order."""
+    shown, name = format_path(base.path), suggest_name(base.path)
+    named = {} if base.path[0] in RECORDS else list_keys(context, base.path)
+    if len(named) > 1:
+        names = " and ".join(f"{start}_{keys[0]}" for start, keys in named.items())
+        what = f"which keys `{shown}` has is not known: parts are declared as {names}."
+        raise context.error(node, what, "Give all its parts the longest name, and those of others another one.")
+    keys = next(iter(named.values()), [])
+    if not keys or not all(key.isidentifier() for key in keys):
+        what = f"`{ast.unparse(node)}` lists what is not known: `{shown}` is neither declared nor shared."
+        parts = f"Declare each of its entries, Field('{name}_a'), Field('{name}_b')"
+        raise context.error(
+            node, what, f"{parts}; or pass it in shared={{{base.path[-1]!r}: {{...}}}} if it never changes."
+        )
+    listed = ", ".join(map(repr, keys))
+    what = f"`{shown}` is read as a mapping with the keys {listed}, as its declared parts say."
+    if all(note.what != what for note in context.notes):
+        context.note(node, what)
+    return Dictionary({key: read_member(context, base, key, node) for key in keys})
 
 
 def read_attribute_call(context: Context, called: object, node: ast.Call) -> Value:

@@ -15,7 +15,7 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.parameters import Fixed, name_knob
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading import assignments, calls, expression_statements, statements  # noqa: F401  # each registers
-from plaudit.language.reading.context import Context, Mark, Note, Path, Returned, Scope
+from plaudit.language.reading.context import Context, Mark, Note, Path, Returned, Scope, Undecided
 from plaudit.language.reading.doubts import settle_doubts
 from plaudit.language.reading.dtypes import refuse_wrapping
 from plaudit.language.reading.expressions import add_flag, add_number
@@ -72,7 +72,10 @@ def read_term(
     context.path = within
     if what == "term":
         context.returned = Returned(part, batched)
-    score = add_number(context, _read_result(context, knobs), source.tree)
+    try:
+        score = add_number(context, _read_result(context, knobs), source.tree)
+    except ReadError as error:
+        raise Undecided(*error.args) if context.switches else error from None
     settle_doubts(context, [score])
     refuse_wrapping(context, [score, *(guard.node for guard in context.guards)])
     if batch:

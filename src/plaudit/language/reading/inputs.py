@@ -11,6 +11,7 @@ from plaudit.language.parameters import Fixed, expand_parameters
 from plaudit.language.program import Builder
 from plaudit.language.reading.advice import explain_state
 from plaudit.language.reading.context import Context, Path
+from plaudit.language.reading.owners import list_held
 from plaudit.language.reading.paths import (
     claim_name,
     drop_indices,
@@ -46,12 +47,12 @@ def read_parameter(context: Context, name: str, node: ast.AST) -> Value:
     if name in RECORDS:
         return Record((name,))
     fields = context.scope.fields
-    if fields is not None and name not in fields and name != TERMINAL.name:
-        if name in context.scope.params:
-            return read_shared(context, name)
-        return Record((name,))  # refused where it is used as a value
     if fields is None:
         context.parts.add(name)
+    if name not in (fields or ()) and name in context.scope.params:
+        return read_shared(context, name)
+    if fields is not None and name not in fields and name != TERMINAL.name:
+        return Record((name,))  # refused where it is used as a value
     return _read_field(context, name, (name,), node)
 
 
@@ -74,6 +75,11 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
     """
     refuse_written(context, path, node)
     names = list_part_names(path)
+    name = find_declared(context, path)
+    if name in context.scope.params and name not in (context.scope.fields or ()):
+        context.parts.update(names if context.scope.fields is None else ())
+        claim_name(context, name, path, node)
+        return read_shared(context, name)
     if context.scope.fields is None:
         above = format_part_name(drop_indices(path[:-1])[-1])
         if above in context.parts:  # it is no field, but a record
@@ -81,9 +87,6 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
         context.parts.update(names)
         context.reads[names[-1]] = None
         return Undeclared(context.add(n.Input(names[-1])), names[-1], path)
-    if (name := find_declared(context, path)) in context.scope.params and name not in context.scope.fields:
-        claim_name(context, name, path, node)
-        return read_shared(context, name)
     if name:
         return _read_field(context, name, path, node)
     if context.batch and path[-1] in BATCH_SIZES:
@@ -163,11 +166,25 @@ def _make_unknown(context: Context, path: Path, name: str, node: ast.AST, more: 
         given = f"give it a value with term(params={{{name!r}: ...}})"
         wanted = context.what == "term" and not near
         advice = f"\nDeclare Field({name!r}), or {given} if it never changes." if wanted else ""
+    elif path[0] == context.receiver:
+        more = f"{_suggest_held(context)}{more}"
     return UnknownField(
         f"{context.what} {context.term!r} reads {shown!r}, which the reward does not declare.\n"
         f"  {context.source.locate(node)}\n"
         f"Declared fields: {known}.{near}{advice}{more}"
     )
+
+
+def _suggest_held(context: Context) -> str:
+    """Return what the object holds whose method is read, and what of it is not declared; nothing for a single part."""
+    if context.owner is None:
+        return ""
+    known = {*(context.scope.fields or ()), *context.scope.params}
+    held = {name: value for name, value in list_held(context.owner, context.source).items() if name not in known}
+    if len(held) < 2:
+        return ""
+    kind = context.owner.kind.__name__
+    return f"\nOf what this {kind} holds, shared={held!r} takes those that never change; declare fields for the rest."
 
 
 def _find_value(context: Context, path: Path) -> object:

@@ -6,7 +6,7 @@ questions are answered whose answer does not depend on that.
 
 import ast
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from plaudit.errors import ReadError
@@ -65,6 +65,12 @@ _LIBRARY_CLASSES = {
 }
 """Classes of libraries: a number or bool of a row may be one of them, and an array is one of its library's."""
 
+_EXACT = {int, float, bool, str, list, tuple, set, frozenset}
+"""Classes of Python that a value may have itself."""
+
+_ABSTRACT = ("Array", "generic", "number", "inexact", "floating", "integer", "signedinteger")
+"""Classes of libraries that nothing is of itself."""
+
 
 def read_isinstance(context: Context, node: ast.Call) -> Value:
     """Return `isinstance(value, classes)`, where the answer is the same for every row."""
@@ -72,18 +78,61 @@ def read_isinstance(context: Context, node: ast.Call) -> Value:
     classes = list(_list_classes(context, node.args[1]))
     if (unknown := find_open(value)) is not None:
         return unknown
+    return _find_class(context, value, classes, ast.unparse(node.args[1]), node)
+
+
+def read_class_test(context: Context, node: ast.Compare) -> Value | None:
+    """Return `type(value) is kind`, or `in (list, tuple)`, as `isinstance` is; None for any other comparison."""
+    (op, right), left = (node.ops[0], node.comparators[0]), node.left
+    if _is_type_call(context, right) and isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
+        left, right = right, left
+    if not _is_type_call(context, left) or isinstance(op, ast.Lt | ast.LtE | ast.Gt | ast.GtE):
+        return None
+    assert isinstance(left, ast.Call)
+    value = context.read(left.args[0])
+    listed = ast.copy_location(ast.Tuple(right.elts, ast.Load()), right) if isinstance(right, ast.List) else right
+    classes = [kind for kind in _list_classes(context, listed) if _may_be_exactly(context, value, kind, node)]
+    if (unknown := find_open(value)) is not None:
+        return unknown
+    found = _find_class(context, value, classes, ast.unparse(right), node) if classes else Constant(False)
+    return Constant((found == Constant(True)) is isinstance(op, ast.Is | ast.Eq | ast.In))
+
+
+def _is_type_call(context: Context, node: ast.expr) -> bool:
+    """Return whether an expression is `type(value)`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name) or len(node.args) != 1 or node.keywords:
+        return False
+    return context.read(node.func) == Constant(type)
+
+
+def _may_be_exactly(context: Context, value: Value, kind: type, node: ast.AST) -> bool:
+    """Return whether a value may be of a class itself, and not only of one that derives from it."""
     if isinstance(value, Record):
-        return _find_class_of_record(context, value, classes, node)
+        owner = context.owner if value.path == (context.receiver,) else None
+        if owner is None or (owner.receiver is None and owner.kind.__subclasses__()):
+            raise _make_unknown(context, value, kind.__name__, node)
+        return owner.kind is kind
+    if isinstance(value, Constant) and to_number(value.value) is None and type(value.value) is not tuple:
+        return type(value.value) is kind
+    if isinstance(value, Dictionary) and issubclass(kind, Mapping):
+        raise _make_undecided(context, value, kind.__name__, node)
+    return kind in _EXACT or (_is_of_library(kind) and kind.__name__ not in _ABSTRACT)
+
+
+def _find_class(context: Context, value: Value, classes: list[type], shown: str, node: ast.AST) -> Value:
+    """Return whether a value is of one of some classes, where the answer is the same for every row."""
+    if isinstance(value, Record):
+        return _find_class_of_record(context, value, classes, shown, node)
     answers = {_is_instance(context, value, each) for each in classes}
     if True in answers:
-        _remember_libraries(context, value, classes, node)
+        _remember_libraries(context, value, classes, shown, node)
         return Constant(True)
     partial = {sample for each in classes for sample in _find_samples(value, each)}
     if partial and partial == set(_SAMPLES.get(_find_sort(value), ())):
         return Constant(True)  # `(int, float)`
     if None not in answers:
         return Constant(False)
-    raise _make_undecided(context, value, ast.unparse(node.args[1]), node)
+    raise _make_undecided(context, value, shown, node)
 
 
 def _make_undecided(context: Context, value: Value, kind: str, node: ast.AST) -> ReadError:
@@ -94,23 +143,28 @@ def _make_undecided(context: Context, value: Value, kind: str, node: ast.AST) ->
     return error
 
 
-def _remember_libraries(context: Context, value: Value, classes: list[type], node: ast.Call) -> None:
+def _remember_libraries(context: Context, value: Value, classes: list[type], shown: str, node: ast.AST) -> None:
     """Refuse the second library whose array a value is said to be, where no caller passes arrays of both."""
     libraries = {each.__module__.partition(".")[0].removesuffix("lib") for each in classes if _is_of_library(each)}
     if _find_sort(value) != "array" or len(libraries) != 1:
         return
     if context.libraries - libraries:
-        raise _make_undecided(context, value, ast.unparse(node.args[1]), node)
+        raise _make_undecided(context, value, shown, node)
     context.libraries |= libraries
 
 
-def _find_class_of_record(context: Context, value: Record, classes: list[type], node: ast.Call) -> Value:
+def _find_class_of_record(context: Context, value: Record, classes: list[type], shown: str, node: ast.AST) -> Value:
     """Return True where the `self` of a method is an object of its class; no class is known of other records."""
     own = context.owner is not None and value.path == (context.receiver,)
     if own and context.owner is not None and any(issubclass(context.owner.kind, each) for each in classes):
         return Constant(True)
-    what = f"whether `{format_path(value.path)}` is an instance of {ast.unparse(node.args[1])} is not known."
-    raise context.error(node, what, "Drop the test, or make it a flag: declare Field(..., flag=True) and test that.")
+    raise _make_unknown(context, value, shown, node)
+
+
+def _make_unknown(context: Context, value: Record, shown: str, node: ast.AST) -> ReadError:
+    """Return the error that says that nothing is known of the class of a record."""
+    what = f"whether `{format_path(value.path)}` is an instance of {shown} is not known."
+    return context.error(node, what, "Drop the test, or make it a flag: declare Field(..., flag=True) and test that.")
 
 
 def _list_classes(context: Context, node: ast.expr) -> Iterator[type]:

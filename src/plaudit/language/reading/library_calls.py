@@ -191,8 +191,8 @@ def read_library_method(context: Context, base: Value, node: ast.Call) -> Value:
     table = base.value if isinstance(base, Constant) else None
     if name == "index" and isinstance(table, tuple) and len(node.args) == 1:
         return look_up_position(context, table, context.read(node.args[0]), node)
-    if name == "count" and len(node.args) == 1 and find_open(base) is not None:
-        return find_open(base) or base
+    if name in ("count", "get", "items", "keys", "values") and (unknown := find_open(base)) is not None:
+        return unknown
     if name == "count" and len(node.args) == 1 and has_items(base):
         return _find_in_list(context, Vector(tuple(list_items(context, base, node))), node)
     if name == "index" and isinstance(base, Vector) and not base.array and len(node.args) == 1:

@@ -1,11 +1,14 @@
 """Whose method a function is, and what else its class has: methods, properties, constants."""
 
+import ast
 import dataclasses
 import dis
 import functools
+import math
 import sys
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from inspect import getattr_static
@@ -115,6 +118,47 @@ def find_setter(owner: Owner, name: str) -> str:
             if name in names or "*" in names:
                 return f"{kind.__qualname__}.{function}"
     return ""
+
+
+def list_held(owner: Owner, source: Source) -> dict[str, object]:
+    """Return the numbers, strings and lists that an object holds, that the method reads, and that only `__init__` sets.
+
+    The method may read them through other methods of its class.
+    """
+    held = {} if isinstance(owner.receiver, type) else getattr(owner.receiver, "__dict__", {})
+    known = {name: value for name, value in held.items() if _is_short(value) and _is_set_once(owner.kind, name)}
+    found: set[str] = set()
+    waiting, seen = [owner.method] if known else [], set[str]()
+    while waiting:
+        seen.add(name := waiting.pop())
+        function = find_function(_find_raw(owner.kind, name))
+        if not isinstance(function, types.FunctionType):
+            continue
+        with suppress(ReadError):
+            tree = source.find_helper(function).tree
+            receiver = next((each.arg for each in tree.args.args), "")
+            read = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+            names = {node.attr for node in read if isinstance(node.value, ast.Name) and node.value.id == receiver}
+            found |= names
+            waiting += [each for each in names if each not in seen]
+    return {name: value for name, value in known.items() if name in found}
+
+
+def _is_short(value: object) -> bool:
+    """Return whether a value can be written down in a few words."""
+    if isinstance(value, list | tuple):
+        return len(repr(value)) <= _LONGEST and all(map(_is_short, value))
+    finite = not isinstance(value, float) or math.isfinite(value)
+    return type(value) in (bool, int, float, str, types.NoneType) and finite and len(repr(value)) <= _LONGEST
+
+
+_LONGEST = 60
+
+
+def _is_set_once(kind: type, name: str) -> bool:
+    """Return whether no function of a class but `__init__` gives its objects a value under a name."""
+    stores = [(function, names) for each in kind.__mro__ for function, names in _list_stores(each).items()]
+    return not any(name in names or "*" in names for function, names in stores if function != "__init__")
 
 
 def mentions(kind: type, name: str) -> bool:

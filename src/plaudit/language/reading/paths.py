@@ -175,6 +175,19 @@ def list_indices(context: Context, path: Path) -> dict[str, list[int]]:
     return {start: sorted(indices) for start, indices in found.items()}
 
 
+def list_keys(context: Context, path: Path) -> dict[str, list[str]]:
+    """Return the keys of a mapping under which something is declared, or shared: `costs_left`, `costs_right`.
+
+    They come by what the mapping is called there: `env_costs`, or `costs`, which may be another one.
+    """
+    known = dict.fromkeys((*(context.scope.fields or ()), *context.scope.params))
+    found = {
+        start: [name.removeprefix(f"{start}_") for name in known if name.startswith(f"{start}_")]
+        for start in list_part_names(path)
+    }
+    return {start: keys for start, keys in found.items() if any(key.isidentifier() for key in keys)}
+
+
 def drop_indices(path: Path) -> Path:
     """Return a path without the indices at its end: `obs[0]` is an entry of the field `obs`."""
     while len(path) > 1 and is_index(path[-1]):

@@ -253,7 +253,10 @@ def _are_branches_equal(context: Context, statement: ast.If) -> bool:
 
 @runs(ast.Match)
 def _run_match(context: Context, statement: ast.Match) -> Flow:
-    return _read_branches(context, _list_cases(context, statement.cases, context.read(statement.subject)))
+    subject = context.read(statement.subject)
+    if not isinstance(subject, Constant):
+        context.note_switch(statement.subject)
+    return _read_branches(context, _list_cases(context, statement.cases, subject))
 
 
 def _list_cases(context: Context, cases: list[ast.match_case], subject: Value) -> Iterator[Branch]:
