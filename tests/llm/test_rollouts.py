@@ -93,7 +93,9 @@ def test_every_rollout_is_durable_when_its_reward_is_returned(where):
     assert rollouts[0].answers == {"clear": "said of word 0"}
     assert rollouts[0].features == Scoring(REWARD, FEATURES).fingerprints
     assert {rollout.policy for rollout in rollouts} == {"step-7"}
-    assert [rollout.group for rollout in rollouts] == ["1"] * 4 + ["5"] * 4 + ["9"] * 4
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(rollout.group for rollout in rollouts))}
+    assert [numbers[rollout.group] for rollout in rollouts] == [0] * 4 + [1] * 4 + [2] * 4
+    assert {rollout.group_size for rollout in rollouts} == {4}
     assert len({rollout.prompt_id for rollout in rollouts}) == 3
     masked = rollouts[5].record
     assert "the judge is down: bad" in masked.masked

@@ -24,6 +24,7 @@ from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.episode_parts import MASKED
 from plaudit.ledger.storage.texts import FEATURES, FOUND, LEFT_OUT, TEXTS, StoredText, seal_text
 from plaudit.llm.feature import FeatureSet
+from plaudit.llm.grouping import GROUP, GROUP_SIZE, Membership, name_groups
 from plaudit.llm.plain import NotPlain, decode_plain, encode_plain, is_large
 from plaudit.llm.sample import Sample, spell_part
 from plaudit.llm.scored import Scored
@@ -58,7 +59,7 @@ class Rollout:
     answers: Mapping[str, str]
     """What judges said, by feature."""
     group: str | None
-    """What tells completions of one prompt in one step from others."""
+    """What tells completions of one prompt that were scored together from others, whichever process recorded them."""
     prompt_id: str | None
     """What tells a prompt from others, in all steps of a run."""
     policy: str | None
@@ -69,6 +70,8 @@ class Rollout:
     """What features found, by feature: judges, and those that give the reward its inputs; also without a reward."""
     left_out: tuple[str, ...] = ()
     """Parts of the sample that were not recorded, since they are not plain data."""
+    group_size: int | None = None
+    """How many completions its group has, those of other processes too; None where nobody knows."""
 
     @property
     def applies(self) -> bool:
@@ -118,8 +121,15 @@ class RolloutRecorder:
         vars(self).update(state)
         self._begin()
 
-    def record(self, scored: Scored, *, step: int | None = None, policy: str | None = None) -> list[int]:
-        """Record a batch; it is durable when this returns.
+    def record(
+        self,
+        scored: Scored,
+        *,
+        step: int | None = None,
+        policy: str | None = None,
+        groups: Sequence[Membership] | None = None,
+    ) -> list[int]:
+        """Record a batch; it is durable when this returns. Without `groups`, all of each group is in the batch.
 
         Returns:
             The numbers of the records, in order.
@@ -130,17 +140,16 @@ class RolloutRecorder:
             self._given = (self._given[0], None)
             self._begin()
         with self._turn:
-            return self._record(scored, step, policy)
+            return self._record(scored, step, policy, groups or name_groups(scored.groups))
 
-    def _record(self, scored: Scored, step: int | None, policy: str | None) -> list[int]:
+    def _record(self, scored: Scored, step: int | None, policy: str | None, groups: Sequence[Membership]) -> list[int]:
         run, actor = self._claim
         scope, now, first = validate_scope(run, None, None, actor), self._ledger._store.writer.now(), self._last + 1
         policy = validate_string("policy", policy)
-        groups: dict[Any, str] = {}
-        places = []
-        for at, group in enumerate(scored.groups):
-            named = groups.setdefault(group, str(first + at))
-            places.append(Place(scope, now, None, str(first + at), named, step, policy))
+        places = [
+            Place(scope, now, None, str(first + at), group, step, policy, group_size=size)
+            for at, (group, size) in enumerate(groups)
+        ]
         written = self._ledger._write_with_texts(*self._packer.pack(self._ledger, scored, places))
         self._last += len(places)
         return written
@@ -154,11 +163,12 @@ class Place(NamedTuple):
     key: str | None
     episode: str
     group: str
-    """What tells completions of one prompt in one step from others."""
+    """What tells completions of one prompt that were scored together from others in the run."""
     step: int | None
     policy: str | None
     about: Mapping[str, Any] = {}
     """What its context says besides."""
+    group_size: int | None = None
 
 
 class RolloutPacker:
@@ -186,7 +196,8 @@ class RolloutPacker:
             texts += kept.values()
             about: dict[str, Any] = {TEXTS: {name: text.name for name, text in kept.items()}}
             about[TEXTS][FEATURES] = self._features.name
-            about["group"] = place.group
+            about[GROUP] = place.group
+            about |= {} if place.group_size is None else {GROUP_SIZE: place.group_size}
             about["prompt_id"] = self._name(sample.get("prompt"))
             about["text_id"] = self._name(sample.get("completion"))
             about |= {} if place.policy is None else {"policy": place.policy}
@@ -317,7 +328,7 @@ def _build_rollout(record: Record, texts: Mapping[str, str | None]) -> Rollout:
     whole = all(texts.get(name) is not None for name in (_PROMPT, _ROLLOUT))
     parts = decode_plain({**found[_PROMPT], **found[_ROLLOUT]["parts"]}) if whole else None
     answers = {**found[_ROLLOUT].get("answers", {}), **found[_ANSWERS].get("answers", {})}
-    group, prompt_id, policy = (record.context.get(name) for name in ("group", "prompt_id", "policy"))
+    group, prompt_id, policy = (record.context.get(name) for name in (GROUP, "prompt_id", "policy"))
     own = found[_ROLLOUT] if record.job is None else found[_ANSWERS]  # of a new record, what was found for it
     values = decode_plain(own.get(FOUND) or record.context.get(FOUND, {}))
     return Rollout(
@@ -330,6 +341,7 @@ def _build_rollout(record: Record, texts: Mapping[str, str | None]) -> Rollout:
         json.loads(texts[FEATURES] or "{}"),
         values,
         tuple(found[_ROLLOUT].get(LEFT_OUT, ())),
+        record.context.get(GROUP_SIZE),
     )
 
 
