@@ -15,7 +15,7 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page, Record, read_records
 from plaudit.ledger.rescore.rescore import ReadAgain, Reading
 from plaudit.ledger.storage.episode_parts import MASKED
-from plaudit.ledger.storage.texts import FEATURES, FOUND, TEXTS, StoredText, seal_text
+from plaudit.ledger.storage.texts import FEATURES, FOUND, ID_KEY, TEXTS, StoredText, seal_text
 from plaudit.llm.answers import LaterAnswers
 from plaudit.llm.feature import Feature
 from plaudit.llm.grouping import GroupKey, LedgerGroups
@@ -274,7 +274,7 @@ class _Reader:
         """Return the context of the new record, after adding what judges said now to `texts`."""
         about = {name: said for name, said in rollout.record.context.items() if name not in (MASKED, APPLIES, FOUND)}
         about |= {APPLIES: False} if at in scored.outside else {}
-        named = {**about[TEXTS], FEATURES: self._features.name}
+        named = {name: text for name, text in about[TEXTS].items() if name != ID_KEY} | {FEATURES: self._features.name}
         answers = {**self._later.find_texts(rollout.record.id), **scored.answers.get(at, {})}
         said = self._list_said(scored, at, rollout)
         if (answers or said) and rollout.sample is not None:

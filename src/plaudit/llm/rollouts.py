@@ -22,7 +22,7 @@ from plaudit.ledger.storage.batch import score_batch
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.episode_parts import MASKED
-from plaudit.ledger.storage.texts import FEATURES, FOUND, LEFT_OUT, TEXTS, StoredText, seal_text
+from plaudit.ledger.storage.texts import FEATURES, FOUND, ID_KEY, LEFT_OUT, TEXTS, StoredText, name_texts, seal_text
 from plaudit.llm.feature import FeatureSet
 from plaudit.llm.grouping import GROUP, GROUP_SIZE, Membership, name_groups
 from plaudit.llm.plain import NotPlain, decode_plain, encode_plain, is_large
@@ -61,7 +61,7 @@ class Rollout:
     group: str | None
     """What tells completions of one prompt that were scored together from others, whichever process recorded them."""
     prompt_id: str | None
-    """What tells a prompt from others, in all steps of a run."""
+    """What tells a prompt from others in a run; without texts or a run, in a process. See `Ledger.forget`."""
     policy: str | None
     """The version of the policy that wrote it."""
     features: Mapping[str, str]
@@ -150,7 +150,17 @@ class RolloutRecorder:
             Place(scope, now, None, str(first + at), group, step, policy, group_size=size)
             for at, (group, size) in enumerate(groups)
         ]
-        written = self._ledger._write_with_texts(*self._packer.pack(self._ledger, scored, places))
+        if self._packer.has_key:
+            written = self._ledger._write_with_texts(*self._packer.pack(self._ledger, scored, places))
+        else:  # processes that begin together take turns, so that one of them makes the key and the others find it
+            key: list[IdKey] = []
+
+            def pack() -> tuple[list[PackedRecord], list[StoredText]]:
+                key[:] = [find_id_key(self._ledger, run)]
+                return self._packer.pack(self._ledger, scored, places, key[0])
+
+            written = self._ledger._pack_and_write(pack)
+            self._packer.key = key[0]
         self._last += len(places)
         return written
 
@@ -171,6 +181,28 @@ class Place(NamedTuple):
     group_size: int | None = None
 
 
+class IdKey(NamedTuple):
+    """What ids of texts are made with, so that they say nothing to who does not have it."""
+
+    secret: bytes
+    name: str
+    """How contexts name the text that keeps it."""
+    stored: StoredText | None
+    """The text, where it may not be in the ledger yet."""
+
+
+def find_id_key(ledger: Ledger, run: str | None) -> IdKey:
+    """Return the key of a run; a new one where it has none yet, or where it was forgotten."""
+    for record in ledger.history(run=run).last(1) if run is not None else ():
+        named = name_texts(record.context)
+        (texts,) = ledger._read_texts_of([record.context])
+        if (secret := texts.get(ID_KEY)) is not None:
+            return IdKey(bytes.fromhex(secret), f"text:{named[ID_KEY]}", None)
+    secret = os.urandom(16).hex()
+    stored = seal_text(secret)
+    return IdKey(bytes.fromhex(secret), stored.name, stored)
+
+
 class RolloutPacker:
     """Makes records of scored samples, and the texts that they name."""
 
@@ -180,15 +212,25 @@ class RolloutPacker:
             raise WrongType(f"texts={texts!r:.60} is not 'keep', 'hash' or a function from a text to what is kept.")
         self._texts, self._reads = texts, frozenset(reads)
         self._warned: set[str] = set()
-        self._key = os.urandom(16)
+        self._own_secret = os.urandom(16)
+        self.key: IdKey | None = None
+        """Found with the first rollouts; None until then."""
         self._features = seal_text(json.dumps(dict(fingerprints), sort_keys=True), salt=b"")
 
+    @property
+    def has_key(self) -> bool:
+        """Whether it needs no key that it does not have: where no texts are kept, none is either."""
+        return self.key is not None or self._texts == "hash"
+
     def pack(
-        self, ledger: Ledger, scored: Scored, places: Sequence[Place]
+        self, ledger: Ledger, scored: Scored, places: Sequence[Place], key: IdKey | None = None
     ) -> tuple[list[PackedRecord], list[StoredText]]:
         """Return a record for each sample, and the texts."""
         numbers = pack_numbers(scored, ledger._store.specs.get_layout)
-        texts: list[StoredText] = [self._features]
+        if key is None and not self.has_key:
+            self.key = find_id_key(ledger, places[0].scope.run)
+        key = key or self.key
+        texts: list[StoredText] = [self._features, *filter(None, (key and key.stored,))]
         prompts: dict[str, StoredText] = {}
         records = []
         for at, (sample, place) in enumerate(zip(scored.samples, places, strict=True)):
@@ -196,10 +238,11 @@ class RolloutPacker:
             texts += kept.values()
             about: dict[str, Any] = {TEXTS: {name: text.name for name, text in kept.items()}}
             about[TEXTS][FEATURES] = self._features.name
+            about[TEXTS] |= {} if key is None else {ID_KEY: key.name}
             about[GROUP] = place.group
             about |= {} if place.group_size is None else {GROUP_SIZE: place.group_size}
-            about["prompt_id"] = self._name(sample.get("prompt"))
-            about["text_id"] = self._name(sample.get("completion"))
+            about["prompt_id"] = self._name(sample.get("prompt"), key)
+            about["text_id"] = self._name(sample.get("completion"), key)
             about |= {} if place.policy is None else {"policy": place.policy}
             about |= place.about
             about |= {APPLIES: False} if at in scored.outside else {}
@@ -264,10 +307,16 @@ class RolloutPacker:
         reason = scored.reasons.get(at) or scored.abstained[at]
         return _redact(reason, self._texts) if callable(self._texts) else reason
 
-    def _name(self, part: Any) -> str:
-        """Return what tells a text from others of this recorder, and says nothing about it to anybody else."""
+    def _name(self, part: Any, key: IdKey | None) -> str:
+        """Return what tells a text from others, and says nothing about it to anybody who has not what is kept of it."""
+        secret = self._own_secret  # which is kept nowhere
+        if self._texts == "keep" and key is not None:
+            secret = key.secret
+        elif callable(self._texts) and key is not None:
+            with suppress(NotPlain):
+                part, secret = _redact(part, self._texts), key.secret
         said = spell_part(part).encode("utf-8", "surrogatepass")
-        return hashlib.blake2s(said, key=self._key, digest_size=6).hexdigest()
+        return hashlib.blake2s(said, key=secret, digest_size=6).hexdigest()
 
 
 def pack_numbers(
