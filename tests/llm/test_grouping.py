@@ -113,6 +113,21 @@ def test_a_group_of_which_texts_were_forgotten_is_not_scored_again_on_the_rest(l
     }
 
 
+def test_of_several_features_of_a_group_the_one_that_cannot_be_run_is_named(ledger, tmp_path):
+    first = feature(group=True, name="first")(lambda text: [own == text[0] for own in text])
+    fields = [Field("rank", low=0, high=1), Field("first", flag=True)]
+
+    @term
+    def ahead(first):
+        return 1 if first else 0
+
+    reward = Reward("both", version="1", terms=[short, ahead], fields=fields)
+    with Ledger(tmp_path / "elsewhere.db") as elsewhere:
+        score_in_ranks(ledger, reward, [first, rank], list_parts(), absent={1: elsewhere})
+    (why,) = rescore_rollouts(ledger, reward.with_version("2"), [first, same_rank]).reasons
+    assert why.startswith("Abstained: rank needs all 4 completions")
+
+
 def test_actors_that_score_the_same_prompt_have_groups_of_their_own(ledger):
     for actor in ("one", "two"):
         Scoring(REWARD, [rank], ledger=ledger, run="night", actor=actor).score(list_parts()[0])

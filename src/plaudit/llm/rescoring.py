@@ -222,12 +222,14 @@ class _Reader:
 
     def _describe_gap(self, members: Sequence[Rollout]) -> str:
         """Return what is missing of a group; an empty text if nothing is."""
-        name, size = self._of_groups[0].name, members[0].group_size or len(members)
+        size = members[0].group_size or len(members)
         absent = size - len(members)
         empty = sum(rollout.sample is None and rollout.applies for rollout in members)
         gaps = [f"{absent:,} are not in the ledger"] if absent > 0 else []
         gaps += [f"of {empty:,} the texts were not kept, or were forgotten"] if empty else []
-        return f"{name} needs all {size:,} completions of a group, and {' and '.join(gaps)}" if gaps else ""
+        unknown = (each.name for each in self._of_groups if any(self._find_kept(each, one) is None for one in members))
+        name = next(unknown, None) if gaps else None
+        return "" if name is None else f"{name} needs all {size:,} completions of a group, and {' and '.join(gaps)}"
 
     def _score(self, pages: Sequence[Page], own: Sequence[Rollout], around: Sequence[Rollout]) -> Scored:
         """Score rollouts; those around them complete their groups."""
