@@ -18,10 +18,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plaudit import DefinitionError, OutOfRange
+from plaudit import DefinitionError, Ledger, OutOfRange
 from plaudit.adapters.trl import reward_func, reward_funcs
 from plaudit.errors import MissingExtra, MissingField, ShapeMismatch, TooManyMasked, UnknownInput, WrongType
-from plaudit.llm import Scoring
+from plaudit.llm import Scoring, read_rollouts
 from support import ranked, sums
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "trl.json").read_text(encoding="utf-8"))
@@ -446,6 +446,7 @@ PROCESS = """
 import sys
 from types import SimpleNamespace
 import torch.distributed as distributed
+from plaudit import Ledger
 from plaudit.adapters.trl import reward_func
 from plaudit.llm import Scoring, feature
 from plaudit.schedules import linear
@@ -457,6 +458,9 @@ own = slice(0, 4) if rank == 0 else slice(4, 6)  # the second group is in both p
 for size in (None, 3):
     func = reward_func(Scoring(ranked.REWARD, ranked.FEATURES), group_size=size)
     print(*func(ranked.PROMPTS[own], ranked.COMPLETIONS[own], trainer_state=SimpleNamespace(global_step=10)))
+with Ledger(sys.argv[3]) as ledger:  # groups are known though no feature needs them
+    recorded = Scoring(ranked.WORDY, [ranked.words], ledger=ledger, run="night", actor=f"rank {rank}")
+    print(*reward_func(recorded)(ranked.PROMPTS[own], ranked.COMPLETIONS[own]))
 distributed.destroy_process_group()
 """
 
@@ -466,12 +470,17 @@ def test_a_group_may_be_in_several_processes(tmp_path):
     folder = Path(__file__).parents[1]
     place = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, [folder, *sys.path])), "GLOO_SOCKET_IFNAME": "lo"}
     command = [sys.executable, "-c", PROCESS]
+    paths = [str(tmp_path / name) for name in ("meeting", "rewards.db")]
     started = [
-        subprocess.Popen([*command, str(rank), str(tmp_path / "meeting")], stdout=subprocess.PIPE, text=True, env=place)
+        subprocess.Popen([*command, str(rank), *paths], stdout=subprocess.PIPE, text=True, env=place)
         for rank in range(2)
     ]
     told = [process.communicate(timeout=120)[0].splitlines() for process in started]
-    assert told == [["0.0 0.0 1.0 0.0"] * 2, ["1.0 0.0"] * 2]
+    assert told == [["0.0 0.0 1.0 0.0"] * 2 + ["1.0 2.0 3.0 0.0"], ["1.0 0.0"] * 2 + ["1.0 0.0"]]
+    with Ledger(tmp_path / "rewards.db", read_only=True) as ledger:
+        rollouts = list(read_rollouts(ledger, ledger.history()))
+    assert len({(each.sample["prompt"], each.group, each.group_size) for each in rollouts}) == 2
+    assert {each.group_size for each in rollouts} == {3}
 
 
 @pytest.fixture

@@ -65,6 +65,15 @@ def test_changed_features_read_recorded_texts_again(recorded, tmp_path):
     assert json.loads(asked.stdout)["features"]["clear"]["ran"] == 4
 
 
+def test_diff_speaks_of_groups(recorded, tmp_path):
+    (tmp_path / "other.py").write_text((tmp_path / "sums.py").read_text().replace("weight=0.5", "weight=-9"))
+    done = recorded("diff", "sums.py:sums", "other.py:sums", "--ledger", "rewards.db")
+    assert done.exit_code == 1, done.stderr
+    assert "of 1 group, 0 gained a gradient, 0 lost it; 0 rollouts changed the sign of the advantage" in done.stdout
+    assert "clarity       1    -18           4" in done.stdout
+    assert not any(said in done.stdout for said in ("decision class", "pisode"))
+
+
 def test_options_that_do_not_go_together_are_refused(recorded):
     for options, message in (
         (("--ask",), "--ask needs --features"),

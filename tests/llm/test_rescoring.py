@@ -166,6 +166,41 @@ def test_what_was_found_comes_back_with_its_type(ledger):
     assert [type(each) for each in seen] == [int] * 6
 
 
+# -- which term changed -------------------------------------------------------------------------------------------
+
+
+def test_the_terms_that_pay_something_else_are_named(ledger):
+    record(ledger, [right, opinion, clear])
+    same = rescore_rollouts(ledger, NEXT, [right, opinion, clear])
+    assert [each.changed for each in same.terms.values()] == [0, 0]
+    assert "term" not in str(same)
+    heavier = REWARD.with_weights(correct=2.0, clarity=1.0).with_version("3")
+    found = rescore_rollouts(ledger, heavier, [right, opinion, clear])
+    assert list(found.terms) == ["clarity", "correct"]  # which changed in 3 rollouts and in 1
+    assert [each.changed for each in found.features.values()] == [0, 0]
+    table = str(found)[str(found).index("term") :].splitlines()
+    assert [line.split() for line in (table[0], *table[2:4])] == [
+        ["term", "changed", "mean", "before", "mean", "after"],
+        ["clarity", "3", "of", "3", "0.1", "0.2"],
+        ["correct", "1", "of", "3", "0.3333", "0.6667"],
+    ]
+    told = found.to_dict()["terms"]
+    assert told["correct"] == {
+        "rollouts": 3,
+        "changed": 1,
+        "before": pytest.approx(1 / 3),
+        "after": pytest.approx(2 / 3),
+    }
+
+
+def test_a_term_that_only_one_of_the_rewards_has_pays_nothing_in_the_other(ledger):
+    record(ledger, [right, opinion, clear])
+    found = rescore_rollouts(ledger, REWARD.select_terms("clarity").with_version("3"), [opinion, clear])
+    (name, change), _ = found.terms.items()
+    assert (name, change.changed, change.before, change.after) == ("correct", 1, pytest.approx(1 / 3), None)
+    assert "correct   1 of 3       0.3333           -" in str(found)
+
+
 # -- who abstains -------------------------------------------------------------------------------------------------
 
 

@@ -93,7 +93,9 @@ def test_every_rollout_is_durable_when_its_reward_is_returned(where):
     assert rollouts[0].answers == {"clear": "said of word 0"}
     assert rollouts[0].features == Scoring(REWARD, FEATURES).fingerprints
     assert {rollout.policy for rollout in rollouts} == {"step-7"}
-    assert [rollout.group for rollout in rollouts] == ["1"] * 4 + ["5"] * 4 + ["9"] * 4
+    numbers = {group: number for number, group in enumerate(dict.fromkeys(rollout.group for rollout in rollouts))}
+    assert [numbers[rollout.group] for rollout in rollouts] == [0] * 4 + [1] * 4 + [2] * 4
+    assert {rollout.group_size for rollout in rollouts} == {4}
     assert len({rollout.prompt_id for rollout in rollouts}) == 3
     masked = rollouts[5].record
     assert "the judge is down: bad" in masked.masked
@@ -139,6 +141,67 @@ def test_texts_can_be_redacted_or_left_out(tmp_path):
         with pytest.raises(LedgerError, match="the function for texts returned None"):
             scoring(ledger, texts=lambda text: None).score(rows)
         assert ledger.history().count() == 0
+
+
+# -- ids of prompts -----------------------------------------------------------------------------------------------
+
+
+def list_ids(ledger, **query):
+    return [each.prompt_id for each in read_rollouts(ledger, ledger.history(**query))]
+
+
+def test_a_prompt_has_one_id_in_all_steps_and_processes_of_a_run(where):
+    row = samples(1)
+    for _ in range(2):  # the second time, the run is resumed
+        with Ledger(where) as one, Ledger(where) as other:
+            scorings = [scoring(ledger, actor=f"rank {at}") for at, ledger in enumerate((one, other))]
+            threads = [threading.Thread(target=each.score, args=(row,)) for each in scorings]
+            for each in threads:
+                each.start()
+            for each in threads:
+                each.join()
+    with Ledger(where) as ledger:
+        Scoring(REWARD, FEATURES, ledger=ledger, run="b").score(row)
+        assert (len(list_ids(ledger, run="a")), len(set(list_ids(ledger, run="a")))) == (4, 1)
+        assert list_ids(ledger, run="a")[0] != list_ids(ledger, run="b")[0]
+        assert "id_key" not in str(ledger.why(1))
+        assert ledger.verify().ok
+
+
+def test_what_ids_are_made_with_goes_with_the_first_text_that_is_forgotten(tmp_path):
+    rows = [{"prompt": f"question {at}", "completion": f"word {at}", "answer": "word 1"} for at in range(3)]
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        first = scoring(ledger, actor="rank 0")
+        first.score(rows)
+        secret = first._recorder._packer.key.secret.hex().encode()
+        assert secret in read_everything(tmp_path)
+        rescore_rollouts(ledger, REWARD.with_version("2"), FEATURES)
+        before = list_ids(ledger)
+        assert ledger.forget(actor="rank 0", episode="1") == 2  # a prompt and a completion
+        assert secret not in read_everything(tmp_path)
+        assert list_ids(ledger) == before
+        assert [each.sample is None for each in read_rollouts(ledger, ledger.history())] == [True, False, False]
+        first.score(rows)
+        assert secret not in read_everything(tmp_path)
+        assert list_ids(ledger) == before * 2
+        scoring(ledger, actor="rank 1").score(rows)
+        assert set(list_ids(ledger, actor="rank 1")).isdisjoint(before)
+        assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("texts", ["hash", lambda text: text.replace("Ann", "…")])
+def test_no_id_can_be_guessed_from_what_is_kept_where_a_text_is_not(tmp_path, texts):
+    rows = [{"prompt": f"I am {name}", "completion": "Hello", "answer": "x"} for name in ("Ann", "…", "Bob")]
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        made = scoring(ledger, texts=texts)
+        made.score(rows)
+        ann, dots, bob = list_ids(ledger)
+        assert ann != bob
+        if texts == "hash":
+            assert made._recorder._packer.key is None
+            assert "id_key" not in ledger[1].context["texts"]
+        else:
+            assert ann == dots
 
 
 def test_features_that_are_the_same_are_not_run_again_and_no_judge_is_asked(where):

@@ -20,6 +20,12 @@ def most(longest):
     return 1 if longest else 0
 
 
+@term
+def wordy(words):
+    return words
+
+
+WORDY = Reward("wordy", version="1", terms=[wordy], fields=[Field("words", low=0)])
 REWARD = Reward("ranked", version="1", terms=[most], fields=[Field("longest", flag=True)])
 FEATURES = [words, longest]
 PROMPTS = ["a"] * 3 + ["b"] * 3

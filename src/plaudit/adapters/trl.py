@@ -183,9 +183,9 @@ class _Batches:
     def score(self, prompts: Sequence[Any], completions: Sequence[Any], columns: Mapping[str, Any]) -> Scored:
         samples = _build_samples(prompts, completions, columns)
         step = getattr(columns.get("trainer_state"), "global_step", None)
-        groups = self._name_groups(prompts)
+        gather = _find_gather() if self.scoring.needs_groups or self.scoring.records else None
+        groups = self._name_groups(prompts, gather)
         try:
-            gather = _find_gather() if self.scoring.needs_groups else None
             scored = self.scoring.score(samples, step=step, groups=groups, gather=gather)
         except MissingField as error:
             if not getattr(error, "__notes__", None):
@@ -207,13 +207,13 @@ class _Batches:
         self._kept = kept if kept[2] else None
         return found
 
-    def _name_groups(self, prompts: Sequence[Any]) -> list[Any]:
+    def _name_groups(self, prompts: Sequence[Any], gather: Gather | None) -> list[Any]:
         """Return which completions belong together: so many that follow each other, or those of one prompt."""
-        everyone, first, gather = list(prompts), 0, _find_gather()
-        if self.scoring.needs_groups and gather is not None:  # a group may begin in another process
+        everyone, first = list(prompts), 0
+        if gather is not None:  # a group may begin in another process
             everyone, first = gather(everyone)
         if self._group_size is not None:
-            if self.scoring.needs_groups or gather is None:
+            if gather is not None or _find_gather() is None:
                 _check_groups(everyone, self._group_size)
             names = [at // self._group_size for at in range(len(everyone))]
         else:

@@ -51,7 +51,9 @@ def diff(
     BEFORE and AFTER are rewards, or labels such as following@1 that --ledger holds. Added, removed, renamed and
     changed terms are shown with their formulas side by side and numbers as old → new, then whether the two rewards
     are provably equal or where they differ most. With --ledger or --data, both score the steps there: totals, terms,
-    returns and ranks of episodes, and the ten steps that changed most. Nothing is written.
+    returns and ranks of episodes, and the ten steps that changed most. Of rollouts of a language model, it says what
+    changes within groups instead: advantages that change sign, and groups that gain or lose their gradient. To read
+    their texts with other features, use `plaudit rescore --features`. Nothing is written.
 
     Exit code: 0 if the rewards are equal, 1 if they differ, 2 if they cannot be compared, 3 if undecided.
     """

@@ -2,10 +2,12 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sqlalchemy import Column, Connection, func, select
 
 from plaudit.errors import InputError, LedgerBroken, NotInLedger
@@ -17,7 +19,7 @@ from plaudit.ledger.query import Query
 from plaudit.ledger.ranking import rank_records
 from plaudit.ledger.record import Page, Record, Why, read_records
 from plaudit.ledger.search import BlockSearch, Positions, read_totals
-from plaudit.ledger.storage.codec import RecordLayout
+from plaudit.ledger.storage.codec import RecordLayout, decode_column
 from plaudit.ledger.storage.schema import blocks, scopes, summaries, writers
 from plaudit.ledger.storage.segment_rows import SegmentRow
 from plaudit.ledger.storage.store import Store
@@ -323,6 +325,26 @@ def find_record(store: Store, record: int | str) -> Record:
     hint = "" if near is None else f" Did you mean {near[1]!r}?"
     what = f"the key {record!r}" if isinstance(record, str) else f"the number {record}"
     raise NotInLedger(f"{store.backend.name} has no record with {what}.{hint}")
+
+
+def list_contexts(store: Store, query: Query, begin: int | None = None) -> Iterator[tuple[int, str | None, Any]]:
+    """Yield the number, the run and the context of each record from `begin` on, and read nothing else of them."""
+    for row, chosen in BlockSearch(store, query, begin).read((blocks.c.contexts, scopes.c.run)):
+        with report_damage(store.backend.name, f"the block of record {row.first}"):
+            contexts = list(decode_column(row.contexts, row.records))
+        for at in range(row.records) if chosen is None else chosen.tolist():
+            yield row.first + at, row.run, contexts[at]
+
+
+def read_numbered(store: Store, numbers: Iterable[int]) -> Iterator[Record]:
+    """Yield the records with these numbers, in their order; of those in one block, it is read once."""
+    left = sorted(set(numbers))
+    while left:
+        page = next(History(store, Query.parse({"id": left[0]})).pages(whole=True), None)
+        here = left[:1] if page is None else [number for number in left if page.holds(number)]
+        if page is not None:
+            yield from read_records(replace(page, chosen=np.array(here) - page.row.first))
+        left = left[len(here) :]
 
 
 def explain_record(store: Store, record: Record) -> Why:

@@ -48,6 +48,7 @@ from plaudit.ledger.storage.store import Store, open_store
 from plaudit.ledger.storage.texts import (
     FEATURES,
     FORGET_TOGETHER,
+    ID_KEY,
     StoredText,
     add_texts,
     forget_texts,
@@ -364,6 +365,19 @@ class Ledger:
 
             return store.writer.transact(work)
 
+    def _pack_and_write(self, pack: Callable[[], tuple[Sequence[PackedRecord], Sequence[StoredText]]]) -> list[int]:
+        """Write records and texts that depend on what is in the ledger; nobody else does so meanwhile."""
+        with self._lock:
+            store = self._reopen_if_forked()
+
+            def work(cursor: Any) -> list[int]:
+                store.backend.take_turn(cursor)
+                records, texts = pack()
+                add_texts(store.backend, cursor, texts)
+                return store.writer.insert(cursor, records)
+
+            return store.writer.transact(work)
+
     def _find_keys(self, keys: Sequence[str]) -> set[str]:
         """Return those of the keys that records have."""
         with self._store.backend.snapshot() as connection:
@@ -483,7 +497,7 @@ class Ledger:
         """
         found = self[record]
         texts = self.read_texts(found)
-        texts.pop(FEATURES, None)
+        texts = {name: text for name, text in texts.items() if name not in (FEATURES, ID_KEY)}
         return replace(explain_record(self._store, found), texts=texts)
 
     def read_texts(self, record: int | str | Record) -> dict[str, str | None]:
@@ -515,7 +529,8 @@ class Ledger:
         """Remove the texts of records for good: prompts, completions and answers of judges.
 
         Scores, contexts and checksums stay as they are, and `verify` finds the ledger whole. A prompt goes for all its
-        completions. Backups, exports and copies that were made before keep their texts.
+        completions. What ids of prompts are made with goes too, so that no guess can be checked: processes that begin
+        later make other ids. Backups, exports and copies that were made before keep their texts.
 
         Args:
             **chosen: Which records, as for `history`; at least one choice.
@@ -529,8 +544,10 @@ class Ledger:
         if not any(value is not None for value in chosen.values()):
             raise InputError("forget needs to know what: run=, until=, key= or another choice of records.")
         wanted: dict[str, None] = {}
+        keys: set[str | None] = set()
         for record in self.history(**chosen):
             named = name_texts(record.context)
+            keys.add(named.get(ID_KEY))
             wanted.update(dict.fromkeys(digest for name, digest in named.items() if name != FEATURES))
         for context in list_job_contexts(self._store) if wanted else ():  # what judges said when asked again
             named = name_texts(context)
@@ -539,20 +556,20 @@ class Ledger:
         with self._lock:
             store = self._reopen_if_forked()
             store.backend.check_writable()
-            removed = 0
+            removed: list[str] = []
             for start in range(0, len(wanted), FORGET_TOGETHER):
                 part = list(wanted)[start : start + FORGET_TOGETHER]
 
-                def work(cursor: Any, part: Sequence[str] = part) -> int:
+                def work(cursor: Any, part: Sequence[str] = part) -> list[str]:
                     store.backend.take_turn(cursor)
                     rows = forget_texts(store.backend, cursor, part, store.writer.now())
                     store.writer.chain_rows(cursor, "forgotten", rows)
-                    return len(rows)
+                    return [row[1] for row in rows]
 
                 removed += store.writer.transact(work)
             if removed:
                 store.backend.compact()  # which writes the file without them
-            return removed
+            return sum(digest not in keys for digest in removed)
 
     def verify(
         self,

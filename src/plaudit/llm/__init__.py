@@ -1,7 +1,7 @@
 """Rewards for language models: features of text, judges and groups, and one scorer under all adapters."""
 
 from plaudit.llm.feature import Answer, Feature, feature
-from plaudit.llm.groups import FeatureChange, RolloutChanges
+from plaudit.llm.groups import FeatureChange, GroupChanges, RolloutChanges, TermChange
 from plaudit.llm.rescoring import rescore_rollouts
 from plaudit.llm.rollouts import Rollout, read_rollouts
 from plaudit.llm.sample import Sample, text_of
@@ -13,12 +13,14 @@ __all__ = [
     "Answer",
     "Feature",
     "FeatureChange",
+    "GroupChanges",
     "Rollout",
     "RolloutChanges",
     "Sample",
     "Scored",
     "Scoring",
     "StressReport",
+    "TermChange",
     "feature",
     "read_rollouts",
     "rescore_rollouts",

@@ -10,13 +10,15 @@ import numpy as np
 
 from plaudit.errors import Abstained, LedgerError, MissingField
 from plaudit.ledger.context import encode_context
+from plaudit.ledger.history import read_numbered
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page, Record, read_records
 from plaudit.ledger.rescore.rescore import ReadAgain, Reading
 from plaudit.ledger.storage.episode_parts import MASKED
-from plaudit.ledger.storage.texts import FEATURES, FOUND, TEXTS, StoredText, seal_text
+from plaudit.ledger.storage.texts import FEATURES, FOUND, ID_KEY, TEXTS, StoredText, seal_text
 from plaudit.llm.answers import LaterAnswers
 from plaudit.llm.feature import Feature
+from plaudit.llm.grouping import GroupKey, LedgerGroups
 from plaudit.llm.groups import RolloutChanges, compare_rollouts
 from plaudit.llm.rollouts import APPLIES, Rollout, clean_reason, encode_found, pack_numbers, read_rollouts
 from plaudit.llm.running import Results
@@ -83,7 +85,7 @@ def rescore_rollouts(
     """
     options: dict[str, Any] = {"on_bad": on_bad, "max_masked": 1, "concurrency": concurrency, "timeout": timeout}
     scoring = Scoring(reward, features, applies=applies, **options)
-    reader = _Reader(ledger, scoring, ask=ask, on_bad=on_bad)
+    reader = _Reader(ledger, scoring, run=query.get("run"), ask=ask, on_bad=on_bad)
     reader.check(**query)
     about = {"features": scoring.fingerprints, **({"asked": True} if ask else {})}
     about |= {} if applies is None else {APPLIES: Feature(applies).fingerprint}
@@ -95,12 +97,14 @@ def rescore_rollouts(
 class _Reader:
     """Reads pages of rollouts again."""
 
-    def __init__(self, ledger: Ledger, scoring: Scoring, *, ask: bool, on_bad: OnBad) -> None:
+    def __init__(self, ledger: Ledger, scoring: Scoring, *, run: str | None, ask: bool, on_bad: OnBad) -> None:
         self._ledger, self._scoring, self._ask = ledger, scoring, ask
         self._features = seal_text(json.dumps(scoring.fingerprints, sort_keys=True), salt=b"")
         self._raises = on_bad == "raise"
         self._judges = {each.name: scoring.fingerprints[each.name] for each in scoring.features.ordered if each.judge}
+        self._of_groups = [each for each in scoring.features.ordered if each.scope == "group"]
         self._later = LaterAnswers(ledger, self._judges, ask=ask)
+        self._groups = LedgerGroups(ledger, run)
         self._asked: tuple[Sequence[Page], Sequence[Rollout], Results] | None = None
         """What is being read, with what features have found so far."""
         self.ran: dict[str, int] = dict.fromkeys(scoring.fingerprints, 0)
@@ -128,11 +132,10 @@ class _Reader:
         self._asked = None
         records = [record for page in pages for record in read_records(page)]
         rollouts = self._list_rollouts(records)
-        if not self._reads_groups:
+        if not self._of_groups:
             self._later.clear()
         self._later.load(job, pages)
-        around = self._find_rest_of_groups(rollouts) if self._reads_groups else []
-        scored = self._score(pages, [*rollouts, *around])
+        scored = self._score(pages, rollouts, self._find_rest_of_groups(rollouts))
         if self._raises:
             for at in sorted(at for at in scored.reasons if at < len(rollouts)):
                 raise _name_record(scored.errors[at], rollouts[at])
@@ -177,10 +180,6 @@ class _Reader:
     def _reward(self) -> Reward:
         return self._scoring.reward
 
-    @property
-    def _reads_groups(self) -> bool:
-        return any(each.scope == "group" for each in self._scoring.features.ordered)
-
     def _list_rollouts(self, records: Sequence[Record]) -> list[Rollout]:
         rollouts = list(read_rollouts(self._ledger, records))
         if len(rollouts) < len(records):
@@ -193,26 +192,48 @@ class _Reader:
         return rollouts
 
     def _find_rest_of_groups(self, rollouts: Sequence[Rollout]) -> list[Rollout]:
-        """Return the other completions of the first and of the last prompt, which may lie in other blocks."""
+        """Return what else is in the ledger of groups that a feature has to be run for, whoever recorded it."""
+        groups = {_name_group(rollout): None for rollout in rollouts if self._has_to_run_groups(rollout)}
+        if not groups:
+            return []
         there = {rollout.record.id for rollout in rollouts}
-        found: list[Rollout] = []
-        for edge, way in ((rollouts[0], -1), (rollouts[-1], 1)):
-            at = edge.record.id + way
-            while at > 0:
-                try:
-                    near = next(iter(read_rollouts(self._ledger, [self._ledger[at]])), None)
-                except LedgerError:
-                    break
-                if near is None or _name_group(near) != _name_group(edge) or near.record.job is not None:
-                    break
-                if at not in there:
-                    found.append(near)
-                    there.add(at)
-                at += way
-        return found
+        self._groups.read_until(max(there))
+        others = {number for group in groups for number in self._groups.list_members(group)} - there
+        return list(read_rollouts(self._ledger, read_numbered(self._ledger._store, others)))
 
-    def _score(self, pages: Sequence[Page], rollouts: Sequence[Rollout]) -> Scored:
-        scoring = self._scoring
+    def _has_to_run_groups(self, rollout: Rollout) -> bool:
+        """Return whether what a feature of its group finds is not known."""
+        return any(self._find_kept(each, rollout) is None for each in self._of_groups)
+
+    def _find_incomplete(self, rollouts: Sequence[Rollout]) -> dict[int, Abstained]:
+        """Return why a feature of a group cannot be run for some of the rollouts: a part of their group is not there.
+
+        Rollouts that the reward is not about are in no group.
+        """
+        groups: dict[GroupKey, list[Rollout]] = {}
+        for rollout in rollouts if self._of_groups else ():
+            groups.setdefault(_name_group(rollout), []).append(rollout)
+        why = {group: self._describe_gap(members) for group, members in groups.items()}
+        return {
+            at: Abstained(said)
+            for at, rollout in enumerate(rollouts if self._of_groups else ())
+            if (said := why[_name_group(rollout)]) and rollout.sample is not None and self._has_to_run_groups(rollout)
+        }
+
+    def _describe_gap(self, members: Sequence[Rollout]) -> str:
+        """Return what is missing of a group; an empty text if nothing is."""
+        size = members[0].group_size or len(members)
+        absent = size - len(members)
+        empty = sum(rollout.sample is None and rollout.applies for rollout in members)
+        gaps = [f"{absent:,} are not in the ledger"] if absent > 0 else []
+        gaps += [f"of {empty:,} the texts were not kept, or were forgotten"] if empty else []
+        unknown = (each.name for each in self._of_groups if any(self._find_kept(each, one) is None for one in members))
+        name = next(unknown, None) if gaps else None
+        return "" if name is None else f"{name} needs all {size:,} completions of a group, and {' and '.join(gaps)}"
+
+    def _score(self, pages: Sequence[Page], own: Sequence[Rollout], around: Sequence[Rollout]) -> Scored:
+        """Score rollouts; those around them complete their groups."""
+        scoring, rollouts = self._scoring, [*own, *around]
         known: dict[str, dict[int, Any]] = {name: {} for name in scoring.fingerprints}
         for at, rollout in enumerate(rollouts):
             for each in scoring.features.ordered:
@@ -225,13 +246,15 @@ class _Reader:
         again = scoring.applies_to_some
         applies = {at: each.applies for at, each in enumerate(rollouts) if each.sample is None or not again}
         results = Results(samples, groups)
+        incomplete = self._find_incomplete(rollouts)
+        results.errors.update(incomplete)
         self._asked = pages, rollouts, results
         scored = scoring.score_again(samples, groups, known, steps, applies=applies, into=results)
         for name, there in known.items():
-            self.ran[name] += sum(
-                at not in there and at not in scored.outside and bool(sample) for at, sample in enumerate(samples)
-            )
-        for at, rollout in enumerate(rollouts if self._reads_groups else ()):  # which others of its group may need
+            counted = len(rollouts) if name in self._judges else len(own)  # others are run again with their own page
+            left_out = there.keys() | incomplete.keys() | scored.outside
+            self.ran[name] += sum(at not in left_out and bool(samples[at]) for at in range(counted))
+        for at, rollout in enumerate(rollouts if self._of_groups else ()):  # which others of its group may need
             for name, value in self._list_said(scored, at, rollout).items():
                 self._later.add(rollout.record.id, name, value, scored.answers.get(at, {}).get(name))
         return scored
@@ -253,7 +276,7 @@ class _Reader:
         """Return the context of the new record, after adding what judges said now to `texts`."""
         about = {name: said for name, said in rollout.record.context.items() if name not in (MASKED, APPLIES, FOUND)}
         about |= {APPLIES: False} if at in scored.outside else {}
-        named = {**about[TEXTS], FEATURES: self._features.name}
+        named = {name: text for name, text in about[TEXTS].items() if name != ID_KEY} | {FEATURES: self._features.name}
         answers = {**self._later.find_texts(rollout.record.id), **scored.answers.get(at, {})}
         said = self._list_said(scored, at, rollout)
         if (answers or said) and rollout.sample is not None:
@@ -286,6 +309,5 @@ def _name_record(error: Exception, rollout: Rollout) -> Exception:
     return error
 
 
-def _name_group(rollout: Rollout) -> tuple[Any, ...]:
-    record = rollout.record
-    return record.run, record.actor, rollout.group
+def _name_group(rollout: Rollout) -> GroupKey:
+    return rollout.record.run, rollout.group or ""

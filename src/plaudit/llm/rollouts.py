@@ -22,8 +22,9 @@ from plaudit.ledger.storage.batch import score_batch
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout
 from plaudit.ledger.storage.computation import Computation
 from plaudit.ledger.storage.episode_parts import MASKED
-from plaudit.ledger.storage.texts import FEATURES, FOUND, LEFT_OUT, TEXTS, StoredText, seal_text
+from plaudit.ledger.storage.texts import FEATURES, FOUND, ID_KEY, LEFT_OUT, TEXTS, StoredText, name_texts, seal_text
 from plaudit.llm.feature import FeatureSet
+from plaudit.llm.grouping import GROUP, GROUP_SIZE, Membership, name_groups
 from plaudit.llm.plain import NotPlain, decode_plain, encode_plain, is_large
 from plaudit.llm.sample import Sample, spell_part
 from plaudit.llm.scored import Scored
@@ -58,9 +59,9 @@ class Rollout:
     answers: Mapping[str, str]
     """What judges said, by feature."""
     group: str | None
-    """What tells completions of one prompt in one step from others."""
+    """What tells completions of one prompt that were scored together from others, whichever process recorded them."""
     prompt_id: str | None
-    """What tells a prompt from others, in all steps of a run."""
+    """What tells a prompt from others in a run; without texts or a run, in a process. See `Ledger.forget`."""
     policy: str | None
     """The version of the policy that wrote it."""
     features: Mapping[str, str]
@@ -69,6 +70,8 @@ class Rollout:
     """What features found, by feature: judges, and those that give the reward its inputs; also without a reward."""
     left_out: tuple[str, ...] = ()
     """Parts of the sample that were not recorded, since they are not plain data."""
+    group_size: int | None = None
+    """How many completions its group has, those of other processes too; None where nobody knows."""
 
     @property
     def applies(self) -> bool:
@@ -118,8 +121,15 @@ class RolloutRecorder:
         vars(self).update(state)
         self._begin()
 
-    def record(self, scored: Scored, *, step: int | None = None, policy: str | None = None) -> list[int]:
-        """Record a batch; it is durable when this returns.
+    def record(
+        self,
+        scored: Scored,
+        *,
+        step: int | None = None,
+        policy: str | None = None,
+        groups: Sequence[Membership] | None = None,
+    ) -> list[int]:
+        """Record a batch; it is durable when this returns. Without `groups`, all of each group is in the batch.
 
         Returns:
             The numbers of the records, in order.
@@ -130,18 +140,27 @@ class RolloutRecorder:
             self._given = (self._given[0], None)
             self._begin()
         with self._turn:
-            return self._record(scored, step, policy)
+            return self._record(scored, step, policy, groups or name_groups(scored.groups))
 
-    def _record(self, scored: Scored, step: int | None, policy: str | None) -> list[int]:
+    def _record(self, scored: Scored, step: int | None, policy: str | None, groups: Sequence[Membership]) -> list[int]:
         run, actor = self._claim
         scope, now, first = validate_scope(run, None, None, actor), self._ledger._store.writer.now(), self._last + 1
         policy = validate_string("policy", policy)
-        groups: dict[Any, str] = {}
-        places = []
-        for at, group in enumerate(scored.groups):
-            named = groups.setdefault(group, str(first + at))
-            places.append(Place(scope, now, None, str(first + at), named, step, policy))
-        written = self._ledger._write_with_texts(*self._packer.pack(self._ledger, scored, places))
+        places = [
+            Place(scope, now, None, str(first + at), group, step, policy, group_size=size)
+            for at, (group, size) in enumerate(groups)
+        ]
+        if self._packer.has_key:
+            written = self._ledger._write_with_texts(*self._packer.pack(self._ledger, scored, places))
+        else:  # processes that begin together take turns, so that one of them makes the key and the others find it
+            key: list[IdKey] = []
+
+            def pack() -> tuple[list[PackedRecord], list[StoredText]]:
+                key[:] = [find_id_key(self._ledger, run)]
+                return self._packer.pack(self._ledger, scored, places, key[0])
+
+            written = self._ledger._pack_and_write(pack)
+            self._packer.key = key[0]
         self._last += len(places)
         return written
 
@@ -154,11 +173,34 @@ class Place(NamedTuple):
     key: str | None
     episode: str
     group: str
-    """What tells completions of one prompt in one step from others."""
+    """What tells completions of one prompt that were scored together from others in the run."""
     step: int | None
     policy: str | None
     about: Mapping[str, Any] = {}
     """What its context says besides."""
+    group_size: int | None = None
+
+
+class IdKey(NamedTuple):
+    """What ids of texts are made with, so that they say nothing to who does not have it."""
+
+    secret: bytes
+    name: str
+    """How contexts name the text that keeps it."""
+    stored: StoredText | None
+    """The text, where it may not be in the ledger yet."""
+
+
+def find_id_key(ledger: Ledger, run: str | None) -> IdKey:
+    """Return the key of a run; a new one where it has none yet, or where it was forgotten."""
+    for record in ledger.history(run=run).last(1) if run is not None else ():
+        named = name_texts(record.context)
+        (texts,) = ledger._read_texts_of([record.context])
+        if (secret := texts.get(ID_KEY)) is not None:
+            return IdKey(bytes.fromhex(secret), f"text:{named[ID_KEY]}", None)
+    secret = os.urandom(16).hex()
+    stored = seal_text(secret)
+    return IdKey(bytes.fromhex(secret), stored.name, stored)
 
 
 class RolloutPacker:
@@ -170,15 +212,25 @@ class RolloutPacker:
             raise WrongType(f"texts={texts!r:.60} is not 'keep', 'hash' or a function from a text to what is kept.")
         self._texts, self._reads = texts, frozenset(reads)
         self._warned: set[str] = set()
-        self._key = os.urandom(16)
+        self._own_secret = os.urandom(16)
+        self.key: IdKey | None = None
+        """Found with the first rollouts; None until then."""
         self._features = seal_text(json.dumps(dict(fingerprints), sort_keys=True), salt=b"")
 
+    @property
+    def has_key(self) -> bool:
+        """Whether it needs no key that it does not have: where no texts are kept, none is either."""
+        return self.key is not None or self._texts == "hash"
+
     def pack(
-        self, ledger: Ledger, scored: Scored, places: Sequence[Place]
+        self, ledger: Ledger, scored: Scored, places: Sequence[Place], key: IdKey | None = None
     ) -> tuple[list[PackedRecord], list[StoredText]]:
         """Return a record for each sample, and the texts."""
         numbers = pack_numbers(scored, ledger._store.specs.get_layout)
-        texts: list[StoredText] = [self._features]
+        if key is None and not self.has_key:
+            self.key = find_id_key(ledger, places[0].scope.run)
+        key = key or self.key
+        texts: list[StoredText] = [self._features, *filter(None, (key and key.stored,))]
         prompts: dict[str, StoredText] = {}
         records = []
         for at, (sample, place) in enumerate(zip(scored.samples, places, strict=True)):
@@ -186,9 +238,11 @@ class RolloutPacker:
             texts += kept.values()
             about: dict[str, Any] = {TEXTS: {name: text.name for name, text in kept.items()}}
             about[TEXTS][FEATURES] = self._features.name
-            about["group"] = place.group
-            about["prompt_id"] = self._name(sample.get("prompt"))
-            about["text_id"] = self._name(sample.get("completion"))
+            about[TEXTS] |= {} if key is None else {ID_KEY: key.name}
+            about[GROUP] = place.group
+            about |= {} if place.group_size is None else {GROUP_SIZE: place.group_size}
+            about["prompt_id"] = self._name(sample.get("prompt"), key)
+            about["text_id"] = self._name(sample.get("completion"), key)
             about |= {} if place.policy is None else {"policy": place.policy}
             about |= place.about
             about |= {APPLIES: False} if at in scored.outside else {}
@@ -253,10 +307,16 @@ class RolloutPacker:
         reason = scored.reasons.get(at) or scored.abstained[at]
         return _redact(reason, self._texts) if callable(self._texts) else reason
 
-    def _name(self, part: Any) -> str:
-        """Return what tells a text from others of this recorder, and says nothing about it to anybody else."""
+    def _name(self, part: Any, key: IdKey | None) -> str:
+        """Return what tells a text from others, and says nothing about it to anybody who has not what is kept of it."""
+        secret = self._own_secret  # which is kept nowhere
+        if self._texts == "keep" and key is not None:
+            secret = key.secret
+        elif callable(self._texts) and key is not None:
+            with suppress(NotPlain):
+                part, secret = _redact(part, self._texts), key.secret
         said = spell_part(part).encode("utf-8", "surrogatepass")
-        return hashlib.blake2s(said, key=self._key, digest_size=6).hexdigest()
+        return hashlib.blake2s(said, key=secret, digest_size=6).hexdigest()
 
 
 def pack_numbers(
@@ -317,7 +377,7 @@ def _build_rollout(record: Record, texts: Mapping[str, str | None]) -> Rollout:
     whole = all(texts.get(name) is not None for name in (_PROMPT, _ROLLOUT))
     parts = decode_plain({**found[_PROMPT], **found[_ROLLOUT]["parts"]}) if whole else None
     answers = {**found[_ROLLOUT].get("answers", {}), **found[_ANSWERS].get("answers", {})}
-    group, prompt_id, policy = (record.context.get(name) for name in ("group", "prompt_id", "policy"))
+    group, prompt_id, policy = (record.context.get(name) for name in (GROUP, "prompt_id", "policy"))
     own = found[_ROLLOUT] if record.job is None else found[_ANSWERS]  # of a new record, what was found for it
     values = decode_plain(own.get(FOUND) or record.context.get(FOUND, {}))
     return Rollout(
@@ -330,6 +390,7 @@ def _build_rollout(record: Record, texts: Mapping[str, str | None]) -> Rollout:
         json.loads(texts[FEATURES] or "{}"),
         values,
         tuple(found[_ROLLOUT].get(LEFT_OUT, ())),
+        record.context.get(GROUP_SIZE),
     )
 
 

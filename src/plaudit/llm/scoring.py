@@ -20,6 +20,7 @@ from plaudit.errors import (
 from plaudit.ledger.context import validate_integer, validate_string
 from plaudit.ledger.ledger import Ledger
 from plaudit.llm.feature import Feature, FeatureSet
+from plaudit.llm.grouping import Membership, name_groups
 from plaudit.llm.rollouts import Keep, RolloutRecorder
 from plaudit.llm.running import Gather, Known, Results, Runner, replace_stop
 from plaudit.llm.sample import Sample, spell_part
@@ -160,6 +161,11 @@ class Scoring:
         return self._runner.needs_loop or self._recorder is not None
 
     @property
+    def records(self) -> bool:
+        """Whether samples are recorded."""
+        return self._recorder is not None
+
+    @property
     def needs_groups(self) -> bool:
         """Whether completions of one prompt have to be scored together."""
         return self._loses_terms or any(each.scope == "group" for each in self.features.ordered)
@@ -224,7 +230,8 @@ class Scoring:
         step, results = validate_integer("step", step), self._begin(samples, groups, policy)
         if gather is not None and self._loses_terms:
             raise DefinitionError("on_lost_term='group' needs all completions of a prompt in one process.")
-        return self._finish(replace(self._runner, gather=gather).run(results), step, policy)
+        shared = name_groups(results.group_of, gather) if gather is not None and self.records else None
+        return self._finish(replace(self._runner, gather=gather).run(results), step, policy, shared)
 
     async def score_async(
         self,
@@ -318,11 +325,13 @@ class Scoring:
         self._applies.require(sample)
         return bool(self._applies.function(**self._applies.collect(sample)))
 
-    def _finish(self, results: Results, step: int | None, policy: str | None) -> Scored:
+    def _finish(
+        self, results: Results, step: int | None, policy: str | None, groups: Sequence[Membership] | None = None
+    ) -> Scored:
         count = len(results.samples)
         scored = self._score_results(results, [step] * count, masks=self.masks)
         if self._recorder is not None:
-            self._recorder.record(scored, step=step, policy=policy)
+            self._recorder.record(scored, step=step, policy=policy, groups=groups)
         if self.masks:
             self._count_masked([results.errors[at] for at in sorted(scored.reasons)], count - len(scored.abstained))
         return scored

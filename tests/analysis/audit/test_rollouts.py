@@ -14,9 +14,10 @@ from plaudit.analysis.audit.rollouts import table
 from plaudit.analysis.audit.rollouts.copying import copies_prompt
 from plaudit.analysis.audit.rollouts.ranking import correlate_within
 from plaudit.cli import main
-from plaudit.llm import Scoring
+from plaudit.llm import Scoring, feature
 from support.histories import record_episodes
 from support.planted_rollouts import HONEST, PLANTED, Run, record_run
+from support.ranks import score_in_ranks
 
 CODES = [code for code, rule in HISTORY_RULES.items() if rule.find.__module__.startswith(table.__package__)]
 
@@ -74,6 +75,23 @@ def test_groups_of_one_do_not_count(ledger):
     report = audit(ledger)
     assert not list_codes(report)
     assert report.skipped["group-constant"] == "at least 10 groups of several completions are needed; there are 0"
+
+
+def test_a_group_of_several_processes_is_one(ledger):
+    @feature
+    def right(completion):
+        return completion == "5"
+
+    @term
+    def correct(right):
+        return 1 if right else 0
+
+    reward = Reward("sums", version="1", terms=[correct], fields=[Field("right", flag=True)])
+    for step in range(20):  # in each process all completions of the prompt are paid the same, and not in both
+        parts = [[{"prompt": f"{step}", "completion": text}] * 4 for text in ("5", "6")]
+        score_in_ranks(ledger, reward, [right], parts, step=step)
+    report = audit(ledger, only="group-constant")
+    assert (list_codes(report), dict(report.skipped)) == (set(), {})
 
 
 def test_the_cause_of_a_constant_is_told(ledger):

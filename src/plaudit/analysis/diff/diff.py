@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from plaudit.analysis.compare.coverage import keep_shared_terms
 from plaudit.analysis.diff.definitions import DefinitionChanges, compare_definitions
 from plaudit.analysis.diff.effect import Effect
+from plaudit.analysis.diff.groups import find_groups
 from plaudit.checks.prove import Difference, Proof, prove
 from plaudit.errors import DefinitionError, MissingField, UnusableFile
 from plaudit.html import Markup, build_heading, build_note, join
@@ -235,7 +236,7 @@ def _measure_ledger(
     if not isinstance(where, Ledger):
         with Ledger(where, read_only=True) as opened:
             return _measure_ledger(before, after, definition, opened, query)
-    where.history(**query).first()  # where there is none, this says so
+    groups = find_groups(where, query)
     plans = [where.plan_rescore(reward, **query) for reward in (before, after)]
     lacking = dict.fromkeys(
         str(each) for plan in plans for each in plan.lacking if each.needed != NO_TERMINAL_TERM or not plan.records
@@ -249,6 +250,10 @@ def _measure_ledger(
         for batch in where.score_history(before, after, **query):
             found = True
             effect.add(batch)
+            if groups is not None:
+                groups.add(batch)
+    if groups is not None:
+        effect.groups = groups.count()
     if not found:
         text = f"{where.name}: no record can be scored by both: {'; '.join(lacking)}."
         raise MissingField(text + (hint if definition.only_before or definition.only_after else ""))

@@ -12,6 +12,7 @@ from plaudit.html import Markup, build_heading, build_note, build_table, join
 from plaudit.ledger.rescore.changes import Changes
 from plaudit.ledger.rescore.scored import RewardScores, ScoredBatch
 from plaudit.ledger.summary.returns import EpisodeKey, name_episode, number_decisions
+from plaudit.llm.groups import GroupChanges
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls, escape_line, format_table
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST = 10
 """How many steps, and how many episodes, are shown."""
+_AS_RECORDED = "Features are as recorded; `plaudit rescore --features` reads the texts again."
 _GAP = 4
 """Columns between two tables beside each other."""
 _TERM_HEADERS = ("term", "before", "after", "changed in")
@@ -109,6 +111,8 @@ class Effect:
     terms: dict[str, TermEffect] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     """What was left out, and why."""
+    groups: GroupChanges | None = None
+    """What changes within groups; None if the steps are not rollouts of a language model."""
     _steps: list[tuple[float, int, StepChange]] = field(default_factory=list)
     _decision: tuple[Any, ...] = ()
     _number: int = 0
@@ -227,6 +231,7 @@ class Effect:
         return {
             "source": self.source,
             "changes": self.changes.to_dict(),
+            "groups": None if self.groups is None else self.groups.to_dict(),
             "terms": [{name: getattr(each, name) for name in TermEffect.__slots__} for each in self.terms.values()],
             "moved": [each.to_dict() for each in self.moved],
             "steps": [each.to_dict() for each in self.steps],
@@ -239,11 +244,13 @@ class Effect:
         return TermEffect("total", changes.old.total, changes.new.total, changes.records - changes.unchanged)
 
     def _repr_html_(self) -> str:
-        parts = [build_heading(f"On {self.source}"), *map(build_note, self.remarks), Markup(self.changes._repr_html_())]
+        whole = self.changes._repr_html_() if self.groups is None else self.changes.render_rollouts()
+        parts = [build_heading(f"On {self.source}"), *map(build_note, self.remarks), Markup(whole)]
+        parts += [] if self.groups is None else [build_note(line) for line in (str(self.groups), _AS_RECORDED) if line]
         if self.changes.records:
             rows, total = [*map(_format_term, self.terms.values())], _format_term(self._whole)
             parts.append(build_table(_TERM_HEADERS, rows, right=_TERM_HEADERS[1:], total=total))
-            if moved := [_format_episode(each) for each in self.moved]:
+            if self.groups is None and (moved := [_format_episode(each) for each in self.moved]):
                 parts.append(build_table(_EPISODE_HEADERS, moved, right=_EPISODE_HEADERS[1:], most=MOST))
         return join(*parts)
 
@@ -258,13 +265,16 @@ class Effect:
         """
         yield f"\nOn {escape_line(self.source)}"
         yield from self.remarks
-        yield str(self.changes)
+        if self.groups is None:
+            yield str(self.changes)
+        else:
+            yield from filter(None, (self.changes.format_rollouts(), str(self.groups), _AS_RECORDED))
         if not self.changes.records:
             return
-        yield "\nBy term, summed over these steps"
+        yield f"\nBy term, summed over these {'steps' if self.groups is None else 'rollouts'}"
         rows = [_TERM_HEADERS, *map(_format_term, self.terms.values())]
         yield format_table(rows, total=_format_term(self._whole))
-        moved = self.moved
+        moved = self.moved if self.groups is None else []
         if moved:
             yield f"\nEpisodes that changed rank most, of {len(moved):,}"
             yield format_table([_EPISODE_HEADERS, *map(_format_episode, moved[:MOST])])

@@ -342,6 +342,14 @@ class Changes(Tabular):
             build_table(titles, flips, right=titles[1:]),
         )
 
+    def render_rollouts(self) -> str:
+        """Return `format_rollouts` as HTML."""
+        if not self.records:
+            return build_heading(_format_head(self))
+        (*heads,), *spreads = self._list_spreads()
+        table, note = build_table(heads, spreads, right=heads[1:]), build_note(_format_ranks(self, "rollouts"))
+        return join(build_heading(_format_head(self)), table, note)
+
     def _list_spreads(self) -> list[tuple[str, ...]]:
         """Return the rows of a table of the totals, the headers first."""
         spreads = [spread.to_dict() for spread in (self.old, self.new, self.difference)]

@@ -187,9 +187,9 @@ def _describe(rollout: Rollout) -> dict[str, Any]:
     found: dict[str, Any] = {
         "number": record.id,
         "run": run,
-        "group": (run, record.actor, rollout.group),
-        "prompt": (run, record.actor, rollout.prompt_id),
-        "text": (run, record.actor, record.context.get("text_id")),
+        "group": (run, rollout.group),
+        "prompt": (run, rollout.prompt_id),
+        "text": (run, record.context.get("text_id")),
         "total": record.total,
         "values": record.signal.values,
         "inputs": record.signal.inputs,
