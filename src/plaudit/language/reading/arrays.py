@@ -1,7 +1,7 @@
 """What functions of array libraries mean that make arrays, or give one another shape."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -11,8 +11,9 @@ from plaudit.language.reading.arithmetic import fold
 from plaudit.language.reading.comprehensions import list_range
 from plaudit.language.reading.context import Context, X, spells
 from plaudit.language.reading.dtypes import FLOAT, cast_dtype, cast_integers, find_dtype, fit_entry
-from plaudit.language.reading.entrywise import apply_operator, choose, to_flag
+from plaudit.language.reading.entrywise import apply_operator, cast_entry, choose, to_flag
 from plaudit.language.reading.expressions import fit, limit_entries, list_integers, list_items, spread
+from plaudit.language.reading.instances import is_written_for
 from plaudit.language.reading.values import Constant, Ref, Unassigned, Value, Vector, describe, has_items, is_array
 from plaudit.language.reading.vectors import (
     broadcast_shapes,
@@ -48,9 +49,18 @@ def _differ(context: Context, node: ast.AST, x: Value) -> Value:
     return apply_operator(context, node, ast.Sub(), Vector(tuple(rows[1:])), Vector(tuple(rows[:-1])))
 
 
-@spells("asarray as_tensor Tensor FloatTensor", f"{X} dtype?")
+@spells("asarray as_tensor", f"{X} dtype?")
+@spells("from_numpy", X)
 def _make_array(context: Context, node: ast.AST, x: Value) -> Value:
     return fit(context, to_array, x, node=node)
+
+
+@spells("Tensor FloatTensor DoubleTensor")
+def _make_tensor(context: Context, node: ast.AST, x: Value) -> Value:
+    """Return `torch.Tensor([...])`, of floats; of a number it makes so many entries that nothing has set."""
+    if not has_items(x):
+        raise context.error(node, "this makes a tensor of a size, with any entries.", "Write torch.tensor([x]).")
+    return spread(context, partial(cast_entry, context, node), fit(context, to_array, x, node=node), node=node)
 
 
 @spells("array tensor", f"{X} dtype?")
@@ -136,6 +146,34 @@ def _repeat(context: Context, node: ast.AST, x: Value, count: Value, axis: Value
     copies = fit(context, stack_arrays, [x] * times, at + 1, node=node)
     whole = fit(context, reshape, copies, (*shape[:at], shape[at] * times, *shape[at + 1 :]), node=node)
     return _copy_array(context, node, whole)
+
+
+@spells(".tile", f"{X} *counts")
+def _tile_tensor(context: Context, node: ast.AST, x: Value, counts: Value) -> Value:
+    return _tile(context, node, x, Vector(tuple(map(Constant, _find_sizes(context, node, counts)))))
+
+
+@spells(".repeat", f"{X} *counts axis?")
+def _repeat_method(context: Context, node: ast.AST, x: Value, counts: Value, axis: Value | None = None) -> Value:
+    """Return `v.repeat(...)`, where the arguments or the function say whether it is PyTorch's or NumPy's."""
+    given = list_items(context, counts, node)
+    if axis is not None and len(given) == 1:
+        return _repeat(context, node, x, given[0], axis)  # PyTorch has no axis there
+    shape, sizes = fit(context, find_shape, x, node=node), _find_sizes(context, node, counts)
+    if not is_written_for(context, "torch") and _may_be_numpy(shape, sizes, several=len(given) > 1):
+        advice = "It is np.tile in PyTorch and np.repeat in NumPy: write one of them. Shapes broadcast without either."
+        raise context.error(node, "what the method `.repeat()` repeats depends on the library.", advice)
+    if len(sizes) < len(shape):
+        advice = "Write one for each axis: x.repeat(1, 2)."
+        raise context.error(node, f"{sizes} is less than a count for each of {len(shape)} axes.", advice)
+    return _tile_tensor(context, node, x, counts)
+
+
+def _may_be_numpy(shape: Sequence[int], sizes: Sequence[int], several: bool) -> bool:
+    """Return whether NumPy takes these arguments of `.repeat`: a count and an axis, or a count for each entry."""
+    if several:
+        return len(sizes) == 2 and -len(shape) <= sizes[1] < len(shape)
+    return len(sizes) in (1, prod(shape))
 
 
 def _validate_count(context: Context, node: ast.AST, count: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 
 from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.reading import arrays, entrywise, instances, products, reductions  # noqa: F401  # each registers what it means
+from plaudit.language.reading import arrays, entrywise, instances, pieces, products, reductions  # noqa: F401  # each registers what it means
 from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
 from plaudit.language.reading.arithmetic import fold
 from plaudit.language.reading.conditions import compare
@@ -36,9 +36,10 @@ _FUNCTIONS_ONLY = {
     "dstack", "column_stack", "tile", "repeat", "sort",
     "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64", "Tensor", "std",
     "FloatTensor", "var", "vstack", "select", "interp", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity",
-    "normalize", "softplus", "einsum", "broadcast_to", "isscalar", "is_tensor",
+    "normalize", "softplus", "einsum", "broadcast_to", "isscalar", "is_tensor", "array_split",
+    "from_numpy", "DoubleTensor",
 }  # fmt: skip
-METHODS = {name.removeprefix(".") for name in SPELLINGS if "." not in name[1:]} - _FUNCTIONS_ONLY
+METHODS = {name.removeprefix(".") for name in SPELLINGS if "." not in name[1:] and name not in _FUNCTIONS_ONLY}
 """The spellings that are methods of an array too."""
 
 OF_VECTORS = ("math.dist", "math.prod", "math.fsum")
@@ -66,7 +67,6 @@ REFUSED: Mapping[str, str] = {
     "sort": "Write np.sort(v), of at most 8 numbers.",
     **dict.fromkeys(("argsort", "median", "unique"), _SEARCH),
     **dict.fromkeys(("nansum", "nanmean", "nanmax", "nanmin"), _NAN),
-    "repeat": "It is np.tile in PyTorch and np.repeat in NumPy: write one of them. Shapes broadcast without either.",
 }
 """What to write instead of spellings that mean different things in different libraries, or that no target has."""
 
