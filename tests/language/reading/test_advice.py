@@ -54,7 +54,7 @@ EXPRESSIONS = {
     "an object outside": ("«x + THING»", "an object of the class object", "attributes"),
     "math.copysign": ("«math.copysign(1, x)»", "every target", "else -x"),
     "math.gamma": ("«math.gamma(x)»", "every target", "helper"),
-    "sorted": ("«sorted(x)»[0]", "every target", "before scoring"),
+    "sorted": ("«sorted((x, 1.0), key=abs)»[0]", "with these arguments", "reverse=True"),
     "print": ("«print(x)»", "every target", "side effects"),
     "a method of a string": ("«'a'.encode()» == x", r"no `\.encode\(\)` here", "startswith"),
 }

@@ -251,7 +251,7 @@ REFUSED = [
     ("x", "return x * ...", "...", "ellipsis is not part of the language", "numbers, bools, strings"),
     ("x", "return b'x'", "b'x'", "a bytes is not part of the language", "numbers, bools, strings"),
     # functions
-    ("x", "return sorted(x)", "sorted(x)", "not available on every target", "Sort before scoring"),
+    ("x", "return sorted(x)", "sorted(x)", "a number is not a vector", "length=12"),
     ("x", "return divmod(x, 2)", "divmod(x, 2)", "not available on every target", "x // y and x % y"),
     ("x", "return math.gamma(x)", "math.gamma(x)", "not available on every target", "A term can call abs"),
     ("x", "return x(1)", "x(1)", "`x` is a value here", "x * (...)"),

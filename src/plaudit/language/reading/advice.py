@@ -86,7 +86,7 @@ CALLS: dict[str, str] = {
     "float": "Write float(x), of one number.",
     "bool": "Write `x != 0`.",
     "divmod": "Write x // y and x % y.",
-    "sorted": "Sort before scoring, and pass the result in as a field.",
+    "sorted": "Write sorted(v), or sorted(v, reverse=True), of at most 8 numbers.",
     "print": "A term cannot have side effects. To debug it, call it as a plain function.",
     "isinstance": "Every value is a number, a bool or a category, as its field declares. Drop the test.",
     "type": "Every value is a number, a bool or a category, as its field declares. Drop the test.",

@@ -6,15 +6,13 @@ from dataclasses import replace
 from functools import partial
 from math import prod
 
-from plaudit.language import nodes as n
-from plaudit.language.reading.arithmetic import fold
 from plaudit.language.reading.comprehensions import list_range
 from plaudit.language.reading.context import Context, X, spells
 from plaudit.language.reading.dtypes import FLOAT, cast_dtype, cast_integers, find_dtype, fit_entry
 from plaudit.language.reading.entrywise import apply_operator, cast_entry, choose, to_flag
 from plaudit.language.reading.expressions import fit, limit_entries, list_integers, list_items, spread
 from plaudit.language.reading.instances import is_written_for
-from plaudit.language.reading.values import Constant, Ref, Unassigned, Value, Vector, describe, has_items, is_array
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, has_items, is_array
 from plaudit.language.reading.vectors import (
     broadcast_shapes,
     build_array,
@@ -181,45 +179,6 @@ def _validate_count(context: Context, node: ast.AST, count: int) -> int:
         raise context.error(node, f"{count} copies of an array cannot be read.", "Repeat it at least once.")
     limit_entries(context, [], node, count)
     return count
-
-
-MOST_SORTED = 8
-"""How many numbers are sorted at most: each is compared with each."""
-
-
-@spells("sort", f"{X} axis?|dim|axis descending?")
-@spells("torch.sort", f"{X} axis?|dim descending?", torch=True)
-def _sort(
-    context: Context,
-    node: ast.AST,
-    x: Value,
-    axis: Value | None = None,
-    descending: Value | None = None,
-    torch: bool = False,
-) -> Value:
-    """Return numbers in order, along the last axis; in PyTorch also the positions, which are not known."""
-    shape = fit(context, find_shape, x, node=node)
-    along = fit(context, normalise_axis, -1 if axis is None else _find_axis(context, node, axis), len(shape), node=node)
-    size = shape[along]
-    if along != len(shape) - 1 or size > MOST_SORTED:
-        advice = "Compute it before scoring and pass it in as a field."
-        raise context.error(node, f"at most {MOST_SORTED} numbers are sorted, along the last axis.", advice)
-    if descending is not None and not isinstance(descending, Constant):
-        raise context.error(node, "descending= must be a constant.", "Write descending=True.")
-    backwards = -1 if descending is not None and descending.value else 1
-    entries = list_entries(x)
-    rows = [_sort_entries(context, node, entries[at : at + size])[::backwards] for at in range(0, len(entries), size)]
-    found = build_array([entry for row in rows for entry in row], shape)
-    return Vector((found, Unassigned("the positions of sorted numbers cannot be read."))) if torch else found
-
-
-def _sort_entries(context: Context, node: ast.AST, entries: list[Value]) -> list[Value]:
-    """Return numbers in order, by comparing neighbours until each is where it belongs."""
-    for last in range(len(entries) - 1, 0, -1):
-        for at in range(last):
-            pair = entries[at : at + 2]
-            entries[at : at + 2] = [fold(context, kind, pair, node) for kind in (n.Min, n.Max)]
-    return entries
 
 
 def _find_axis(context: Context, node: ast.AST, axis: Value | None) -> int:

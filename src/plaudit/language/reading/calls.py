@@ -41,6 +41,7 @@ from plaudit.language.reading.library_calls import (
 from plaudit.language.reading.methods import read_method
 from plaudit.language.reading.paths import find_declared, show_call
 from plaudit.language.reading.reductions import norm
+from plaudit.language.reading.sorting import read_sorted
 from plaudit.language.reading.source import Source, is_standard
 from plaudit.language.reading.texts import is_text, read_text, read_text_method
 from plaudit.language.reading.values import (
@@ -136,6 +137,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return make_dict(context, node)
     if _is_one_of(called, BUILTIN_LOOPS):
         return read_builtin_loop(context, called, node)
+    if called is sorted:
+        return read_sorted(context, node)
     if _is_one_of(called, (str, repr)) and len(node.args) == 1:
         return read_text(context, called, node)
     if _is_one_of(called, (float, int, bool)) and len(node.args) == 1:

@@ -11,7 +11,7 @@ from typing import Any
 
 from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.reading import arrays, entrywise, instances, pieces, products, reductions  # noqa: F401  # each registers what it means
+from plaudit.language.reading import arrays, entrywise, instances, pieces, products, reductions, sorting  # noqa: F401  # each registers what it means
 from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
 from plaudit.language.reading.arithmetic import fold
 from plaudit.language.reading.conditions import compare
