@@ -3,6 +3,7 @@
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
@@ -226,7 +227,7 @@ def _find_operator_of_flags(context: Context, op: ast.operator, node: ast.AST) -
 
 def _build_alike(items: list[Value], like: Value) -> Value:
     """Return a list that may be changed where `like` may be one, and otherwise a tuple."""
-    return Vector(tuple(items)) if isinstance(like, Vector) else build_tuple(items)
+    return replace(like, items=tuple(items)) if isinstance(like, Vector) else build_tuple(items)
 
 
 def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *, node: ast.AST) -> Value:

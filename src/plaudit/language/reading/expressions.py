@@ -153,7 +153,7 @@ def _read_tuple(context: Context, node: ast.Tuple) -> Value:
 
 @reads(ast.List)
 def _read_list(context: Context, node: ast.List) -> Value:
-    return find_open_star(context, node.elts) or Vector(tuple(read_several(context, node.elts)))
+    return find_open_star(context, node.elts) or Vector(tuple(read_several(context, node.elts)), sequence=list)
 
 
 def read_several(context: Context, elements: list[ast.expr]) -> list[Value]:
@@ -283,7 +283,7 @@ def chain(context: Context, conjunction: bool, parts: Sequence[int | bool | Call
 def read_constant(context: Context, value: object, node: ast.AST) -> Value:
     """Return a constant of the language; refuse what it does not have."""
     if isinstance(value, tuple) and any(isinstance(item, list | Mapping) for item in value):
-        return Vector(tuple(read_constant(context, item, node) for item in value))
+        return Vector(tuple(read_constant(context, item, node) for item in value), sequence=tuple)
     if isinstance(value, str | tuple | types.ModuleType | type) or callable(value):
         return Constant(value)
     number = to_number(value)
@@ -294,7 +294,7 @@ def read_constant(context: Context, value: object, node: ast.AST) -> Value:
     if type(value).__name__ == "dtype":
         return Constant(value)
     if isinstance(value, list):
-        return Vector(tuple(read_constant(context, item, node) for item in value))
+        return Vector(tuple(read_constant(context, item, node) for item in value), sequence=list)
     if isinstance(value, set | frozenset):
         return Constant(freeze(value))
     if isinstance(value, range):

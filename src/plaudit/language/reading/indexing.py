@@ -284,7 +284,7 @@ def _pick_item(context: Context, items: list[Value], part: Part, base: Value, no
     """Return the item that an index names, or the items that a slice does."""
     if isinstance(part, slice):
         found = items[part]
-        return build_tuple(found) if isinstance(base, Constant) else Vector(tuple(found), is_array(base))
+        return replace(base, items=tuple(found)) if isinstance(base, Vector) else build_tuple(found)
     if not isinstance(part, Constant):
         return _choose_item(context, items, part, node)
     whole = to_number(part.value)

@@ -82,7 +82,7 @@ def read_sorted(context: Context, node: ast.Call) -> Value:
         return list_each(unknown, find_each(value))
     items = list_items(context, value, node)
     if unknown is not None:
-        return Vector((unknown,) * len(items))
+        return Vector((unknown,) * len(items), sequence=list)
     step = _read_order(context, node, "reverse", backwards)
     if all(isinstance(each, Constant) for each in items):
         return _sort_constants(context, node, [each.value for each in items if isinstance(each, Constant)], step)
@@ -92,7 +92,7 @@ def read_sorted(context: Context, node: ast.Call) -> Value:
         if has_items(each):
             advice = "Sort one number of each: sorted(x for x, y in v)."
             raise context.error(node, f"`sorted` orders numbers here, and this is {describe(each)}.", advice)
-    return Vector(tuple(_sort_entries(context, node, items)[::step]))
+    return Vector(tuple(_sort_entries(context, node, items)[::step]), sequence=list)
 
 
 def _sort_constants(context: Context, node: ast.AST, values: list[object], step: int) -> Value:
@@ -101,4 +101,4 @@ def _sort_constants(context: Context, node: ast.AST, values: list[object], step:
         found = sorted(values, reverse=step < 0)  # type: ignore[type-var]  # what has no order is refused
     except TypeError as error:
         raise context.error(node, f"these constants have no order: {error}.") from None
-    return Vector(tuple(read_constant(context, each, node) for each in found))
+    return Vector(tuple(read_constant(context, each, node) for each in found), sequence=list)

@@ -39,6 +39,8 @@ class Vector:
     items: tuple["Value", ...]
     array: bool = False
     """Whether it behaves like an array of NumPy, entry by entry; else it is a Python tuple or list."""
+    sequence: type | None = field(default=None, compare=False)
+    """Which of the two it is, where that is known: a tuple never equals a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +262,12 @@ def find_kind(value: Value) -> str:
 def build_tuple(items: list[Value]) -> Value:
     """Return a tuple of values; a constant where all of them are."""
     known = [item.value for item in items if isinstance(item, Constant)]
-    return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items))
+    return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items), sequence=tuple)
+
+
+def find_sequence(value: Value) -> type | None:
+    """Return whether a value is a tuple or a list; None where that is not known."""
+    return value.sequence if isinstance(value, Vector) else tuple if has_items(value) else None
 
 
 def is_object(known: object) -> bool:
