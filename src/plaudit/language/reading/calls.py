@@ -16,6 +16,7 @@ from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, list_elements
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.configs import list_attributes, make_slice, read_object_attribute
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.dates import read_date_call
 from plaudit.language.reading.decorators import unwrap
 from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
 from plaudit.language.reading.entrywise import cast_entry, map_node, to_flag, truncate
@@ -117,6 +118,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return context.read(node.args[1])  # its class need not be known: it may be imported for type checkers alone
     if (limits := _read_limits(context, called, node)) is not None:
         return limits
+    if (date := read_date_call(context, called, node)) is not None:
+        return date
     refuse_library(context, called, node)
     if isinstance(called, types.FunctionType) and not is_standard(called):
         return read_helper(context, called, node, bound)

@@ -14,6 +14,7 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.dates import COMPARE_PARTS, is_date
 from plaudit.language.reading.expressions import (
     add_flag,
     add_number,
@@ -237,6 +238,10 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
         wanted = category_kind or UNKNOWN
         operands = (_find_label(context, left, wanted, node), _find_label(context, right, wanted, node))
     else:
+        if any(isinstance(each, Constant) and is_date(each.value) for each in (left, right)):
+            if (unknown := find_open(left, right)) is not None:
+                return unknown
+            raise context.error(node, "a date cannot be compared with what depends on the row.", COMPARE_PARTS)
         operands = (add_number(context, left, node), add_number(context, right, node))
     return find_open(left, right) or Ref(context.add(kind(*operands)), FLAG)
 
