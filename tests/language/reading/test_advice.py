@@ -35,7 +35,7 @@ STATEMENTS = {
 EXPRESSIONS = {
     "an assignment that not every row gets to": ("x > 1 and («y := x») > 2", "`:=`", "line of its own"),
     "a set": ("x in «{1, 2}»", "set", "tuple"),
-    "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "generator"),
+    "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "x in v"),
     "a generator alone": ("«(y for y in x)»", "sum, min, max", "sum"),
     "an f-string": ("x == «f'{(lambda: x)}'»", "build strings", "category"),
     "an ellipsis": ("x == «...»", "ellipsis", "numbers"),

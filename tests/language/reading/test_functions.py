@@ -231,7 +231,7 @@ REFUSED = [
     ("x", "return mth.sqrt(x)", "mth", "'mth' is not known. Did you mean 'math'?", "Define constants above"),
     ("x", "return x * below", "below", "'below' is not known", "Define constants above"),
     # expressions
-    ("x", "return x in {1, 2}", "{1, 2}", "a set has no order", "a tuple of constants"),
+    ("x", "return x in {1, 2}", "{1, 2}", "a set has no order", "Of constants, write a tuple"),
     ("x", "return (a for a in TABLE)", "(a for a in TABLE)", "a generator can only be used inside", "sum(x * x"),
     ("x", "return f'{x}'", "f'{x}'", "cannot build strings", "Compare a category"),
     ("x", "return x is TABLE", "x is TABLE", "`is` compares identity", "Use `==`"),

@@ -130,7 +130,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
             node, f"{ast.unparse(node)!r} does not exist.{near}", "Give it a value where the others are."
         )
     known = "" if is_open(base) and isinstance(base, Ref) else describe(base)
-    raise context.error(node, *explain_unsupported_attribute(node, known))
+    axes = len(fit(context, find_shape, base, node=node)) if is_array(base) else 0
+    raise context.error(node, *explain_unsupported_attribute(node, known, axes=axes))
 
 
 def _find_enum_member(context: Context, node: ast.Attribute) -> Enum | None:

@@ -313,6 +313,10 @@ def _list_positions(context: Context, index: Vector, length: int, node: ast.AST)
 
 def _choose_item(context: Context, items: list[Value], index: Part, node: ast.AST) -> Value:
     """Return the item at a computed index, guarded: outside, the row does not count."""
+    if has_items(index):  # type: ignore[arg-type]  # no slice
+        advice = "Make it an array, np.array(v)[[0, 2]], or write [v[i] for i in indices]."
+        what = f"a list or tuple of Python cannot be indexed by {describe(index)}."  # type: ignore[arg-type]
+        raise context.error(node, what, advice)
     if not isinstance(index, Ref):
         raise context.error(node, f"{describe(index)} is not an index.", "Index by integers.")  # type: ignore[arg-type]
     if any(has_items(item) for item in items):

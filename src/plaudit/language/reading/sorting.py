@@ -74,7 +74,7 @@ def read_sorted(context: Context, node: ast.Call) -> Value:
     """Return `sorted(v)` or `sorted(v, reverse=True)`, a list."""
     given = {keyword.arg: keyword.value for keyword in node.keywords}
     if len(node.args) != 1 or not given.keys() <= {"reverse"}:
-        advice = "Write sorted(v), or sorted(v, reverse=True), of numbers: sorted(f(x) for x in v)."
+        advice = "Write sorted(v), sorted(v, reverse=True) or sorted(f(x) for x in v); by a key, sort before scoring."
         raise context.error(node, "`sorted` cannot be read with these arguments.", advice)
     backwards = None if not given else context.read(given["reverse"])
     value = read_iterable(context, node.args[0])

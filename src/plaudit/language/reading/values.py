@@ -205,7 +205,8 @@ def describe(value: Value) -> str:
         case Vector(items) if items and isinstance(items[0], Vector):
             return f"an array of {' by '.join(map(str, _list_sizes(value)))}"
         case Vector(items):
-            return f"a vector of {len(items)}" if value.array else f"a tuple of {len(items)}"
+            kind = "vector" if value.array else "list" if value.sequence is list else "tuple"
+            return f"a {kind} of {len(items)}"
         case Picked():
             return "what a mask of data picks"
         case Dictionary(items):
