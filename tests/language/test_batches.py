@@ -27,6 +27,7 @@ BODIES = [
     "self.fallen * ~(self.height > 0)",
     "np.where(self.fallen, -np.ones(self.num_envs), self.height)",
     "np.log(np.abs(self.height) + 1.0) / np.maximum(np.abs(self.velocity[:, 0]), 0.1)",
+    "np.sum([p[:, 0] * p[:, -1] for p in np.split(self.torques, 4, axis=-1)], axis=0)",
     "np.zeros_like(self.height) + np.expand_dims(self.height, 1).squeeze(1)",
 ]
 
@@ -98,19 +99,34 @@ def test_the_advice_of_an_axis_too_many_says_how_to_read_it():
         Reward("r", version="1", terms=[term(function)], fields=[FIELDS["torques"]])
 
 
-def test_torch_code_for_many_robots_is_read_as_it_stands():
-    torch = pytest.importorskip("torch")
-    text = """
-import torch
-def f(self):
+TORCH = {
+    "under no_grad": """
     # Penalize torques, and hits
     with torch.no_grad():
         hits = torch.max(torch.norm(self.forces[:, [0, 2]], dim=-1), dim=1)[0] > 0.5
         cost = torch.sum(torch.square(self.torques), dim=1) + torch.zeros(self.num_envs, device=self.device)
-    return torch.where(hits, cost + 1.0, cost).to(self.device)
-"""
-    function = load(text)["f"]
-    fields = [FIELDS["forces"], FIELDS["torques"]]
+    return torch.where(hits, cost + 1.0, cost).to(self.device)""",
+    "taken apart": """
+    x, y, z = torch.unbind(self.velocity, -1)
+    left, right = self.torques.chunk(2, dim=1)
+    first, rest = torch.split(self.commands, [1, 2], dim=-1)
+    return x - y * z + (left * right).sum(-1) + first.squeeze(-1) * rest.norm(dim=-1) + self.forces.unbind(1)[2][:, 0]""",
+    "repeated": """
+    goal = torch.from_numpy(GOAL).repeat(self.num_envs, 1)
+    scale = self.height.unsqueeze(-1).repeat(1, 3)
+    return torch.sum((self.velocity - goal) * scale, dim=-1) + self.commands.unsqueeze(1).repeat(1, 4, 1)[:, 3, 2]""",
+    "of constants": """
+    goal = torch.Tensor([0.5, 1.0, 2.0]).to(self.device) + torch.FloatTensor((1, 0, 1))
+    return (self.velocity * goal).sum(-1) + (self.height[:, None].tile(1, 3) * self.commands).sum(-1)""",
+}
+
+
+@pytest.mark.parametrize("body", TORCH.values(), ids=TORCH)
+def test_torch_code_for_many_robots_is_read_as_it_stands(body):
+    torch = pytest.importorskip("torch")
+    header = "import numpy as np\nimport torch\nGOAL = np.array([0.5, -1.0, 2.0])\n"
+    function = load(f"{header}def f(self):{body}\n")["f"]
+    fields = [field for name, field in FIELDS.items() if f"self.{name}" in body]
     reward = Reward("r", version="1", terms=[term(batched=True)(function)], fields=fields)
     random = np.random.default_rng(4)
     columns = {field.name: random.normal(size=(5, *field.shape)) for field in fields}

@@ -320,7 +320,7 @@ def forgets(prev, speed):  # noqa: RET503 - it is what is refused
     [
         (lambda: State("best", reset=0.0, update=reads_itself), ReadError, "cannot read a state after"),
         (lambda: State("best", reset=0.0, update=reads_another), ReadError, "cannot read a state after"),
-        (lambda: State("best", reset=0.0, update=returns_vector), ReadError, "single value, and this returns a tuple"),
+        (lambda: State("best", reset=0.0, update=returns_vector), ReadError, "single value, and this returns a list"),
         (lambda: State("best", shape=(3,), reset=0.0, update=returns_vector), ReadError, r"the shape \(3,\)"),
         (
             lambda: State("best", shape=2, reset=0.0, update=sums_up),

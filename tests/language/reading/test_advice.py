@@ -35,7 +35,7 @@ STATEMENTS = {
 EXPRESSIONS = {
     "an assignment that not every row gets to": ("x > 1 and («y := x») > 2", "`:=`", "line of its own"),
     "a set": ("x in «{1, 2}»", "set", "tuple"),
-    "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "generator"),
+    "a set comprehension": ("len(«{y for y in x}»)", "a set cannot", "x in v"),
     "a generator alone": ("«(y for y in x)»", "sum, min, max", "sum"),
     "an f-string": ("x == «f'{(lambda: x)}'»", "build strings", "category"),
     "an ellipsis": ("x == «...»", "ellipsis", "numbers"),
@@ -54,7 +54,7 @@ EXPRESSIONS = {
     "an object outside": ("«x + THING»", "an object of the class object", "attributes"),
     "math.copysign": ("«math.copysign(1, x)»", "every target", "else -x"),
     "math.gamma": ("«math.gamma(x)»", "every target", "helper"),
-    "sorted": ("«sorted(x)»[0]", "every target", "before scoring"),
+    "sorted": ("«sorted((x, 1.0), key=abs)»[0]", "with these arguments", "reverse=True"),
     "print": ("«print(x)»", "every target", "side effects"),
     "a method of a string": ("«'a'.encode()» == x", r"no `\.encode\(\)` here", "startswith"),
 }

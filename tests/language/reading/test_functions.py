@@ -231,7 +231,7 @@ REFUSED = [
     ("x", "return mth.sqrt(x)", "mth", "'mth' is not known. Did you mean 'math'?", "Define constants above"),
     ("x", "return x * below", "below", "'below' is not known", "Define constants above"),
     # expressions
-    ("x", "return x in {1, 2}", "{1, 2}", "a set has no order", "a tuple of constants"),
+    ("x", "return x in {1, 2}", "{1, 2}", "a set has no order", "Of constants, write a tuple"),
     ("x", "return (a for a in TABLE)", "(a for a in TABLE)", "a generator can only be used inside", "sum(x * x"),
     ("x", "return f'{x}'", "f'{x}'", "cannot build strings", "Compare a category"),
     ("x", "return x is TABLE", "x is TABLE", "`is` compares identity", "Use `==`"),
@@ -251,7 +251,7 @@ REFUSED = [
     ("x", "return x * ...", "...", "ellipsis is not part of the language", "numbers, bools, strings"),
     ("x", "return b'x'", "b'x'", "a bytes is not part of the language", "numbers, bools, strings"),
     # functions
-    ("x", "return sorted(x)", "sorted(x)", "not available on every target", "Sort before scoring"),
+    ("x", "return sorted(x)", "sorted(x)", "a number is not a vector", "length=12"),
     ("x", "return divmod(x, 2)", "divmod(x, 2)", "not available on every target", "x // y and x % y"),
     ("x", "return math.gamma(x)", "math.gamma(x)", "not available on every target", "A term can call abs"),
     ("x", "return x(1)", "x(1)", "`x` is a value here", "x * (...)"),

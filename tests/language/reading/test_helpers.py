@@ -2,7 +2,7 @@
 
 import pytest
 
-from plaudit import Field, ReadError, Reward, term
+from plaudit import Field, PlauditError, ReadError, Reward, term
 from support.written import NUMBERS, agree, module, plain, reward_from, reward_of
 
 ROWS = [{"x": x} for x in NUMBERS]
@@ -175,6 +175,44 @@ def test_an_installed_function_outside_the_language_is_an_error_at_the_call(tmp_
     assert "`gain` cannot be read with these arguments: a loop is unrolled" in str(caught.value)
     assert "    return 2 * gain(x)\n" in str(caught.value)
     assert "gainlib.py" not in str(caught.value)
+
+
+QUEUE = """
+def decorate(function):
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs) + 1
+    return wrapper
+
+@decorate
+def count_cars(lane):
+    return 1
+
+def count(lane):
+    return count_cars(lane)
+"""
+
+
+def test_an_installed_function_that_takes_anything_is_refused_with_the_field_to_declare(tmp_path, monkeypatch):
+    package = tmp_path / "site-packages"
+    package.mkdir()
+    (package / "queuelib.py").write_text(QUEUE)
+    monkeypatch.syspath_prepend(str(package))
+    direct = refusal_of("import queuelib\ndef f(x):\n    return x + queuelib.count_cars('n')")
+    assert "`queuelib.count_cars` is declared with `*args`, as by a decorator" in direct
+    inside = refusal_of("import queuelib\ndef f(x):\n    return x + queuelib.count('n')")
+    assert "`queuelib.count` cannot be read: in it, `count_cars` is declared with `*args`" in inside
+    assert inside.splitlines()[-1].startswith("Compute it before scoring: declare Field('count')")
+    text = "import queuelib\nclass Env:\n    def cars(self): return queuelib.count('n')\n    def f(self): return self.cars()"
+    with pytest.raises(PlauditError) as caught:
+        Reward("r", version="1", terms=[term(module(text)["Env"].f)], fields=[])
+    assert "declare Field('cars'), and `cars` then need not be read" in str(caught.value)
+
+
+def refusal_of(text):
+    """Return the message that reading a function ends in."""
+    with pytest.raises(ReadError) as caught:
+        term(plain(text))
+    return str(caught.value)
 
 
 def test_an_installed_function_in_the_language_is_read(tmp_path, monkeypatch):

@@ -232,3 +232,17 @@ def test_the_items_of_a_shared_config_are_read():
     for x in (-1.0, 0.25):
         env = SimpleNamespace(x=x, cfg=SimpleNamespace(scales=scales))
         assert reward.score(x=x).total == function(env)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "entry"),
+    [
+        ("def f(self): return self.pos.x", {}, "`self.pos[0]`"),
+        ("def f(pos): return pos.y", {}, "`pos[1]`"),
+        ("def f(self): return self.pos.y", {"batched": True}, "`self.pos[..., 1]`"),
+    ],
+)
+def test_a_coordinate_of_a_vector_is_told_its_position(text, options, entry):
+    with pytest.raises(ReadError) as caught:
+        read(text, Field("pos", length=2), **options)
+    assert f"Of a vector, write its position: {entry}. Or declare Field('pos_" in str(caught.value)

@@ -59,6 +59,9 @@ NUMPY = [
     "np.dot(np.stack([m, m]), v)[1, 0] + np.dot(np.stack([m, m]), m.T)[1, 0, 1] + v[0]",
     "np.concatenate([v, w])[4] + np.arange(3) @ v + (np.zeros_like(v) + np.ones_like(v) * v).sum() + v.sum().item()",
     "v.astype(int).sum() + (-3 * v).astype(np.int64)[1] + np.asarray(m, dtype=int)[0, 1] + np.equal(v > 0, w > 0).astype(np.uint32).mean()",
+    "np.split(u, 3)[1].sum() + np.split(m, 3, axis=1)[2][0, 0] + np.split(u, [2, 4])[1].sum() + np.array_split(u, 4)[0][1] + np.array_split(m, 2, axis=-1)[0][1, 1]",
+    "np.split(u, (1, -2))[1].max() + np.array_split(v, [1])[1].sum() + sum(i * p.sum() for i, p in enumerate(np.array_split(u, 4))) + np.split(-u, indices_or_sections=2)[0][2]",
+    "v.repeat(2, axis=0)[3] + m.repeat(2, axis=1)[1, 3] + m.repeat(3, axis=-2)[4, 0]",
     "(1 - c.astype(np.uint8)).sum() + (v * c.astype(np.uint8)).sum() + (v - c.astype(np.uint32)).sum() + np.broadcast_to(v, (2, 3))[1, 2]",
 ]  # fmt: skip
 
@@ -104,6 +107,15 @@ TORCH = [
     "torch.Tensor([1.0, 2.0])[1] * x + torch.FloatTensor([0.5])[0] * x + v.to(device='cpu', dtype=torch.float64).sum()",
     "v.long().sum() + (3 * v).int()[0] + (v > 0).int().sum() + 2 * (m < 1).long()[1, 2] + v.bool().sum() + x.long() + (-2.5 * v).to(torch.int64)[1]",
     "v.expand(2, 3).sum() + v[:, None].expand(-1, 4)[2, 3] + m.expand_as(torch.stack([m, m])).sum() + x.expand(2)[1] + torch.broadcast_to(v[:1], (2, 3))[1, 2]",
+    "torch.unbind(v)[1] + torch.unbind(m, -1)[2].sum() + m.unbind(1)[0][1] + torch.stack(m.unbind(dim=-1), dim=-1)[1, 2] + sum(a * b for a, b in zip(v.unbind(), torch.unbind(w, dim=-1)))",
+    "torch.chunk(v, 2)[0].sum() + m.chunk(2, dim=-1)[1][0, 0] + torch.chunk(u, 4)[2][1] + len(torch.chunk(u, 4)) + torch.cat(u.chunk(chunks=2)[::-1])[0]",
+    "torch.split(u, 4)[1].sum() + m.split([1, 2], dim=1)[1][1, 0] + torch.split(u, [2, 3, 1])[1].sum() + torch.split(m, 2, -1)[0][1, 1] + u.split(5)[-1][0]",
+    "torch.tensor_split(u, 4)[0][1] + torch.tensor_split(u, (1, 4))[1].sum() + m.tensor_split(2, dim=1)[1][0, 0]",
+    "v.repeat(2, 1)[1, 2] + v.repeat(1, 2, 1)[0, 1, 2] + m.repeat(1, 2, 1)[0, 2, 1] + m.repeat((1, 2, 1))[0, 3, 1] + torch.tensor([1.0, 2.0]).repeat(2, 1)[1, 1] * x",
+    "torch.abs(v).repeat(2)[4] + m.repeat(2, 1)[2, 1] + m.repeat((1, 2))[1, 4]",
+    "v.unsqueeze(0).repeat(2, 1)[1, 1] + m.repeat(2, 1)[2, 1] + v.tile(2)[4] + v.tile((2, 1))[1, 2] + m.tile(2, 2)[3, 5] + m.tile(2)[1, 4]",
+    "torch.from_numpy(GOAL)[1] * x + torch.from_numpy(GOAL) @ v + torch.Tensor(TABLE)[1, 1] * x + torch.DoubleTensor([[1, 2], [3, 4]])[1, 0] * x + torch.FloatTensor((1, 2))[1] * x",
+    "(torch.Tensor([True, False]) + torch.Tensor([True, True]))[0] * x + torch.from_numpy(np.array([1.0, 2.0]))[1] * x",
     "torch.as_tensor([x, 1.0]).sum() + m.contiguous().flatten()[1] + v.size()[0] * x + m.size(1) * x + (v > 0).type(torch.float64).sum() + x.item()",
 ]  # fmt: skip
 
@@ -135,6 +147,12 @@ def test_a_spelling_of_jax_means_what_jax_means(text):
     jax = pytest.importorskip("jax")
     with jax.enable_x64(True) if hasattr(jax, "enable_x64") else jax.experimental.enable_x64():
         assert_means(text, HEADER + "import jax\nimport jax.numpy as jnp\n", jax.numpy.asarray)
+
+
+def test_a_tensor_of_a_size_is_refused():
+    message = refusal("torch.Tensor(3)[0] + x", HEADER + "import torch\n")
+    assert "this makes a tensor of a size" in message
+    assert "torch.tensor([x])" in message
 
 
 @pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors")
@@ -204,7 +222,19 @@ REFUSED = {
         "row of the other",
     ),
     "an expansion to what is not known": ("v.expand(-1, 3).sum()", "(3,) cannot be expanded to (-1, 3)", ""),
-    "a method of two meanings": ("v.repeat(2).sum()", "`.repeat()` cannot be read", "np.tile in PyTorch"),
+    "a method of two meanings": ("v.repeat(2).sum()", "repeats depends on the library", "np.tile in PyTorch"),
+    "a count and an axis": ("m.repeat(2, 1)[1, 1]", "repeats depends on the library", "np.tile in PyTorch"),
+    "a count for each entry": ("v.repeat((1, 2, 3))[1]", "repeats depends on the library", "np.tile in PyTorch"),
+    "a method of two meanings next to NumPy": (
+        "np.abs(v).repeat(2)[1] + v.unsqueeze(0)[0, 0]",
+        "depends on",
+        "np.tile",
+    ),
+    "a count for one axis of two": ("m.clamp(0, 1).repeat(2)[1]", "a count for each of 2 axes", "x.repeat(1, 2)"),
+    "unequal pieces": ("np.split(u, 4)[0][0]", "6 entries cannot be split into 4 pieces", "np.array_split"),
+    "no pieces": ("u.chunk(0)[0][0]", "cannot be taken apart by 0", "at least 1"),
+    "pieces of data": ("np.split(u, int(x))[0][0]", "a constant integer is needed here", ""),
+    "pieces that are too short": ("u.split([2, 3])[0][0]", "[2, 3] do not make up 6 entries", "their starts"),
     "a short integer": ("np.sum(v.astype(np.int8))", "beyond every integer of the dtype int8", "int64"),
     "an integer without a sign": (
         "np.sum(v.astype(np.uint32))",

@@ -253,6 +253,10 @@ REFUSED = {
         "def up(self, x):\n    self.gain = 2.0\n    if x > 0:\n        return 1.0\n    self.gain = 3.0\n    return 2.0\ndef f(self, x): return self.up(x) + self.gain",
         "has more than one `return`",
     ),
+    "a list of another length on each path": (
+        "def up(self, x):\n    if x > 0:\n        self.gains = [1.0, 2.0, 3.0]\n    else:\n        self.gains = [1.0]\ndef f(self, x):\n    self.up(x)\n    return sum(self.gains)",
+        "a list of 3 on one path, a list of 1 on the other",
+    ),
     "a setter runs": (
         "@property\ndef gain(self): return self._gain\n@gain.setter\ndef gain(self, v): self._gain = 2 * v\ndef f(self, x):\n    self.gain = x\n    return self.gain",
         "is a property",

@@ -31,6 +31,8 @@ MEANT = {
     "a tuple and an array": "(v - POSE).sum() + (POSE * v).max()",
     "comparisons": "(v > 0).sum() + np.sum(v >= w) + (v == v).all() + (v != w).any()",
     "bools": "((v > 0) & (w > 0)).sum() + ((v > 0) | c).sum() + (~c).sum() + ((v > 0) ^ (w > 0)).any()",
+    "sums of bools": "((v > 0) + (w > 0)).sum() + np.sum((v > 0) + (w > 0) + c > 0) + 2.0 * (c + (x > 0))[1] + np.add(c, v > 0)[0]",
+    "sums of bools that count": "sum([v > 0, w > 0]).max() + np.sum([v > 0, c], axis=0).max() + (1.0 * c + (v > 0)).max() + (0 + c + c)[2]",
     "bools of one value": "1.0 if (x > 0) & (v[0] > 0) | (w[0] > 0) else -1.0",
     "rows of a matrix": "(m - v).sum() + (m * m[1]).min() + (v / (abs(m) + 1)).max()",
     "axes of size 1": "(m / np.linalg.norm(m, axis=1, keepdims=True)).sum() + (m - m.mean(axis=0, keepdims=True)).max()",
@@ -68,6 +70,20 @@ def test_an_expression_on_arrays_means_what_numpy_means(text):
     assert_means(text)
 
 
+@pytest.mark.parametrize("library", ["torch", "jax.numpy"])
+def test_a_sum_of_arrays_of_bools_is_the_same_in_every_library(library):
+    arrays = pytest.importorskip(library)
+    for one, other in [(True, True), (True, False), (False, True), (False, False)]:
+        assert bool((arrays.asarray([one]) + arrays.asarray([other]))[0]) is (one or other)
+        assert str((arrays.asarray([one]) + arrays.asarray(other)).dtype).endswith("bool")
+
+
+def test_a_sum_of_arrays_of_bools_is_noted():
+    (note,) = read_of("((v > 0) + (w > 0)).sum()").notes
+    assert note.what.startswith("`(v > 0) + (w > 0)` adds arrays of bools, which is `or`")
+    assert "1.0 * a + 1.0 * b" in note.what
+
+
 LOOPS = {
     "a zip of three": "sum(a * b * g for a, b, g in zip(v, w, GOAL, strict=True))",
     "two loops": "sum(a * b for a in v for b in w)",
@@ -77,6 +93,8 @@ LOOPS = {
     "reversed": "sum(a * b for a, b in zip(v, reversed(w))) + list(v)[0] + tuple(w)[1]",
     "nested targets": "sum(j * a - b for j, (a, b) in enumerate(zip(v, w)))",
     "a transposed zip": "sum(a * b for a, b in zip(*m))" ,
+    "sorted": "sorted(v)[0] + sum(sorted(w)[:2]) + sorted([x, v[0], 0.5], reverse=True)[1] + sorted(a * a for a in u)[-2] + sorted(m[1])[1]",
+    "sorted constants": "sorted(POSE, reverse=True)[0] * x + sorted(['b', 'a']).index('b') * v[0] + sorted({'z': 1, 'y': 2})[0].count('y') * v[1]",
     "a list": "max([a - b for a, b in zip(v, w)]) + np.sum([a * 2 for a in v]) + np.array([a * a for a in v]).mean()",
     "a filter by a constant": "sum(a for j, a in enumerate(v) if j != 1) + max(a for j, a in enumerate(u) if j % 2 if j > 1)",
     "a filter that depends on data": "sum(a for a in v if a > 0) + sum(a * b for a in v if a > 0 for b in w if b > a)",
@@ -122,7 +140,12 @@ REFUSED = {
     "and of arrays": ("sum(v > 0 and w > 0)", "a vector of 3", "`&`"),
     "bits of numbers": ("sum(v & w)", "bit operations", "and"),
     "~ of a bool": ("~(x > 0)", "works on bits", "not condition"),
-    "a sum of bools": ("sum((v > 0) + (w > 0))", "True + True is True", "1.0 *"),
+    "a difference of bools": ("sum((v > 0) - (w > 0))", "do not subtract arrays of bools", "1.0 * a - 1.0 * b"),
+    "sorted by a key": ("sorted(v, key=abs)[0]", "cannot be read with these arguments", "sorted(f(x) for x in v)"),
+    "sorted pairs": ("sorted(zip(v, w))[0][0]", "orders numbers here, and this is a tuple of 2", "sorted(x for x, y"),
+    "many sorted": ("sorted([*u, *v])[0]", "at most 8 numbers are sorted, and here are 9", "before scoring"),
+    "sorted by data": ("sorted(v, reverse=x > 0)[0]", "reverse= must be a constant", "reverse=True"),
+    "sorted without order": ("sorted(['a', 1])[0] * x", "have no order: '<' not supported", ""),
     "math of an array": ("sum(math.exp(v))", "one number at a time", "np.exp(v)"),
     "a builtin minimum of rows": ("min(m)", "`min` compares numbers", "np.min(m)"),
     "a builtin maximum of two arrays": ("sum(max(v, w))", "`max` compares numbers", "np.maximum(a, b)"),

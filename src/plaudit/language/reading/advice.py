@@ -16,6 +16,11 @@ _DROP = "Every number is a plain float already; drop the call."
 _FIXED = "A score depends only on its fields: "
 _CATEGORY = "Compare a category with one of its values: phase == 'coding'."
 
+_SET = (
+    "Of constants, write a tuple: `x in (1, 2, 3)`. Of data, `x in v`, `all(a == v[0] for a in v)` where all are "
+    "equal, and to count those that differ `sum(all(a != b for b in v[:i]) for i, a in enumerate(v))`."
+)
+
 _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
     ast.While: (
         "a loop is unrolled, and a `while` has no known number of iterations.",
@@ -43,13 +48,13 @@ _UNSUPPORTED: dict[type[ast.AST], tuple[str, str]] = {
         f"Drop the `with` line and keep its body. If the body reads a file, {_BEFORE.lower()}",
     ),
     ast.NamedExpr: ("`:=` cannot be read where only some rows reach it.", "Assign on a line of its own, above."),
-    ast.SetComp: ("a set cannot be read.", "Write a generator inside sum, min, max, any or all."),
+    ast.SetComp: ("a set cannot be read.", _SET),
     ast.Starred: ("`*` cannot be read here.", "Write the entries one by one: (v[0], v[1], w)."),
     ast.GeneratorExp: (
         "a generator can only be used inside sum, min, max, any or all.",
         "Write sum(x * x for x in vector).",
     ),
-    ast.Set: ("a set has no order.", "Write a tuple of constants: (1, 2, 3)."),
+    ast.Set: ("a set has no order.", _SET),
     ast.JoinedStr: ("a term cannot build strings.", "Compare a category with one of its values."),
     ast.Await: ("a term is a plain function and cannot wait.", _BEFORE),
     **dict.fromkeys(
@@ -86,7 +91,7 @@ CALLS: dict[str, str] = {
     "float": "Write float(x), of one number.",
     "bool": "Write `x != 0`.",
     "divmod": "Write x // y and x % y.",
-    "sorted": "Sort before scoring, and pass the result in as a field.",
+    "sorted": "Write sorted(v), or sorted(v, reverse=True), of at most 8 numbers.",
     "print": "A term cannot have side effects. To debug it, call it as a plain function.",
     "isinstance": "Every value is a number, a bool or a category, as its field declares. Drop the test.",
     "type": "Every value is a number, a bool or a category, as its field declares. Drop the test.",
@@ -97,7 +102,8 @@ CALLS: dict[str, str] = {
     "format": _CATEGORY,
     "list": "Drop the call: a vector works as a list.",
     "tuple": "Drop the call: a vector works as a list.",
-    "set": "Write a tuple of constants: (1, 2, 3).",
+    "set": _SET,
+    "frozenset": _SET,
     "map": "Write a generator: sum(g(x) for x in v).",
     "filter": "Write `x if condition else 0` for each element.",
     "next": "Loop, and `break` at the first match: `for x in v: if x > 1: first = x; break`.",
@@ -260,17 +266,34 @@ def find_advice(whole: str) -> str:
     return ""
 
 
-def explain_unsupported_attribute(node: ast.Attribute, base: str) -> tuple[str, str]:
-    """Return why an attribute cannot be read and what to write instead; `base` says what it is of, if it is known."""
+def explain_unsupported_attribute(node: ast.Attribute, base: str, *, axes: int = 0) -> tuple[str, str]:
+    """Return why an attribute cannot be read and what to write instead; `base` says what it is of, if it is known.
+
+    An array has so many `axes`.
+    """
     if not base:
         what = f"`{ast.unparse(node)}` is a part of an object, and which object that is cannot be seen."
         listed = f"Field('agents_0_{node.attr}'), Field('agents_1_{node.attr}')"
-        return what, f"Loop over the list itself, `for each in agents: ... each.{node.attr}`, and declare {listed}."
+        loop = f"Loop over the list itself, `for each in agents: ... each.{node.attr}`, and declare {listed}. "
+        return what, f"{'' if isinstance(node.value, ast.BinOp) else loop}{_suggest_position(node)}".strip()
     what = f"`.{node.attr}` of {base} cannot be read."
+    if axes and (position := _suggest_position(node, axes)):
+        name = ast.unparse(node.value).rpartition(".")[2]
+        part = f" Or declare Field('{name}_{node.attr}') in its place." if name.isidentifier() else ""
+        return what, position + part
     if node.attr in METHOD_ADVICE:
         return what, METHOD_ADVICE[node.attr]
     declare = f"Declare Field({node.attr!r}) and take `{node.attr}` as a parameter"
     return what, f"{declare}. Fields are parameters, or `prev.name` and `curr.name`."
+
+
+def _suggest_position(node: ast.Attribute, axes: int = 1) -> str:
+    """Return how to read `v.x` of a vector, or of the last one of several axes; nothing for another attribute."""
+    if node.attr not in ("x", "y", "z"):
+        return ""
+    index = f"{'..., ' * (axes > 1)}{'xyz'.index(node.attr)}"
+    entry = ast.unparse(ast.Subscript(node.value, ast.Name(index), ast.Load()))
+    return f"Of a vector, write its position: `{entry}`."
 
 
 def explain_unsupported_index(index: object, base: str) -> tuple[str, str]:

@@ -3,6 +3,7 @@
 import ast
 import operator
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial, reduce
 from typing import Any
 
@@ -195,11 +196,8 @@ def apply_unary(context: Context, op: ast.unaryop, value: Value, node: ast.AST) 
 def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     """Return arithmetic on arrays entry by entry; tuples and lists are joined by `+` and repeated by `*`."""
     if is_array(left) or is_array(right):
-        if isinstance(op, ast.Add | ast.Sub) and holds_flags(left) and holds_flags(right):
-            advice = "Join arrays of bools with `|` and `&`; to count, write 1.0 * (a > 0) + 1.0 * (b > 0)."
-            raise context.error(node, "NumPy does not add bools as numbers: True + True is True.", advice)
-        if isinstance(op, ast.Mult) and holds_flags(left) and holds_flags(right):
-            op = ast.BitAnd()  # a product of bools is a bool
+        if holds_flags(left) and holds_flags(right):
+            op = _find_operator_of_flags(context, op, node)
         return spread(context, partial(apply_arithmetic, context, op, node=node), left, right, node=node)
     if isinstance(op, ast.Add) and has_items(left) and has_items(right):
         both = [*list_items(context, left, node), *list_items(context, right, node)]
@@ -214,9 +212,22 @@ def _apply_to_vectors(context: Context, op: ast.operator, left: Value, right: Va
     raise context.error(node, "a tuple or list supports only `+` and `* 2`, as in Python.", advice)
 
 
+def _find_operator_of_flags(context: Context, op: ast.operator, node: ast.AST) -> ast.operator:
+    """Return what an operator means between arrays of bools: in every library, a sum or product of them is a bool."""
+    if isinstance(op, ast.Sub):
+        advice = "Write a ^ b where they differ, a & ~b, or 1.0 * a - 1.0 * b for numbers."
+        raise context.error(node, "NumPy and PyTorch do not subtract arrays of bools.", advice)
+    if isinstance(op, ast.Add):
+        shown = ast.unparse(node).partition("\n")[0]
+        what = f"`{shown}` adds arrays of bools, which is `or` in NumPy, JAX and PyTorch, and no count."
+        context.note(node, f"{what} To count, write 1.0 * a + 1.0 * b.")
+        return ast.BitOr()
+    return ast.BitAnd() if isinstance(op, ast.Mult) else op
+
+
 def _build_alike(items: list[Value], like: Value) -> Value:
     """Return a list that may be changed where `like` may be one, and otherwise a tuple."""
-    return Vector(tuple(items)) if isinstance(like, Vector) else build_tuple(items)
+    return replace(like, items=tuple(items)) if isinstance(like, Vector) else build_tuple(items)
 
 
 def _apply_bits(context: Context, op: ast.operator, left: Value, right: Value, *, node: ast.AST) -> Value:

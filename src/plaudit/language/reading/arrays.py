@@ -1,19 +1,18 @@
 """What functions of array libraries mean that make arrays, or give one another shape."""
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
 
-from plaudit.language import nodes as n
-from plaudit.language.reading.arithmetic import fold
 from plaudit.language.reading.comprehensions import list_range
 from plaudit.language.reading.context import Context, X, spells
 from plaudit.language.reading.dtypes import FLOAT, cast_dtype, cast_integers, find_dtype, fit_entry
-from plaudit.language.reading.entrywise import apply_operator, choose, to_flag
+from plaudit.language.reading.entrywise import apply_operator, cast_entry, choose, to_flag
 from plaudit.language.reading.expressions import fit, limit_entries, list_integers, list_items, spread
-from plaudit.language.reading.values import Constant, Ref, Unassigned, Value, Vector, describe, has_items, is_array
+from plaudit.language.reading.instances import is_written_for
+from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, has_items, is_array
 from plaudit.language.reading.vectors import (
     broadcast_shapes,
     build_array,
@@ -48,9 +47,18 @@ def _differ(context: Context, node: ast.AST, x: Value) -> Value:
     return apply_operator(context, node, ast.Sub(), Vector(tuple(rows[1:])), Vector(tuple(rows[:-1])))
 
 
-@spells("asarray as_tensor Tensor FloatTensor", f"{X} dtype?")
+@spells("asarray as_tensor", f"{X} dtype?")
+@spells("from_numpy", X)
 def _make_array(context: Context, node: ast.AST, x: Value) -> Value:
     return fit(context, to_array, x, node=node)
+
+
+@spells("Tensor FloatTensor DoubleTensor")
+def _make_tensor(context: Context, node: ast.AST, x: Value) -> Value:
+    """Return `torch.Tensor([...])`, of floats; of a number it makes so many entries that nothing has set."""
+    if not has_items(x):
+        raise context.error(node, "this makes a tensor of a size, with any entries.", "Write torch.tensor([x]).")
+    return spread(context, partial(cast_entry, context, node), fit(context, to_array, x, node=node), node=node)
 
 
 @spells("array tensor", f"{X} dtype?")
@@ -138,50 +146,39 @@ def _repeat(context: Context, node: ast.AST, x: Value, count: Value, axis: Value
     return _copy_array(context, node, whole)
 
 
+@spells(".tile", f"{X} *counts")
+def _tile_tensor(context: Context, node: ast.AST, x: Value, counts: Value) -> Value:
+    return _tile(context, node, x, Vector(tuple(map(Constant, _find_sizes(context, node, counts)))))
+
+
+@spells(".repeat", f"{X} *counts axis?")
+def _repeat_method(context: Context, node: ast.AST, x: Value, counts: Value, axis: Value | None = None) -> Value:
+    """Return `v.repeat(...)`, where the arguments or the function say whether it is PyTorch's or NumPy's."""
+    given = list_items(context, counts, node)
+    if axis is not None and len(given) == 1:
+        return _repeat(context, node, x, given[0], axis)  # PyTorch has no axis there
+    shape, sizes = fit(context, find_shape, x, node=node), _find_sizes(context, node, counts)
+    if not is_written_for(context, "torch") and _may_be_numpy(shape, sizes, several=len(given) > 1):
+        advice = "It is np.tile in PyTorch and np.repeat in NumPy: write one of them. Shapes broadcast without either."
+        raise context.error(node, "what the method `.repeat()` repeats depends on the library.", advice)
+    if len(sizes) < len(shape):
+        advice = "Write one for each axis: x.repeat(1, 2)."
+        raise context.error(node, f"{sizes} is less than a count for each of {len(shape)} axes.", advice)
+    return _tile_tensor(context, node, x, counts)
+
+
+def _may_be_numpy(shape: Sequence[int], sizes: Sequence[int], several: bool) -> bool:
+    """Return whether NumPy takes these arguments of `.repeat`: a count and an axis, or a count for each entry."""
+    if several:
+        return len(sizes) == 2 and -len(shape) <= sizes[1] < len(shape)
+    return len(sizes) in (1, prod(shape))
+
+
 def _validate_count(context: Context, node: ast.AST, count: int) -> int:
     if count < 1:
         raise context.error(node, f"{count} copies of an array cannot be read.", "Repeat it at least once.")
     limit_entries(context, [], node, count)
     return count
-
-
-MOST_SORTED = 8
-"""How many numbers are sorted at most: each is compared with each."""
-
-
-@spells("sort", f"{X} axis?|dim|axis descending?")
-@spells("torch.sort", f"{X} axis?|dim descending?", torch=True)
-def _sort(
-    context: Context,
-    node: ast.AST,
-    x: Value,
-    axis: Value | None = None,
-    descending: Value | None = None,
-    torch: bool = False,
-) -> Value:
-    """Return numbers in order, along the last axis; in PyTorch also the positions, which are not known."""
-    shape = fit(context, find_shape, x, node=node)
-    along = fit(context, normalise_axis, -1 if axis is None else _find_axis(context, node, axis), len(shape), node=node)
-    size = shape[along]
-    if along != len(shape) - 1 or size > MOST_SORTED:
-        advice = "Compute it before scoring and pass it in as a field."
-        raise context.error(node, f"at most {MOST_SORTED} numbers are sorted, along the last axis.", advice)
-    if descending is not None and not isinstance(descending, Constant):
-        raise context.error(node, "descending= must be a constant.", "Write descending=True.")
-    backwards = -1 if descending is not None and descending.value else 1
-    entries = list_entries(x)
-    rows = [_sort_entries(context, node, entries[at : at + size])[::backwards] for at in range(0, len(entries), size)]
-    found = build_array([entry for row in rows for entry in row], shape)
-    return Vector((found, Unassigned("the positions of sorted numbers cannot be read."))) if torch else found
-
-
-def _sort_entries(context: Context, node: ast.AST, entries: list[Value]) -> list[Value]:
-    """Return numbers in order, by comparing neighbours until each is where it belongs."""
-    for last in range(len(entries) - 1, 0, -1):
-        for at in range(last):
-            pair = entries[at : at + 2]
-            entries[at : at + 2] = [fold(context, kind, pair, node) for kind in (n.Min, n.Max)]
-    return entries
 
 
 def _find_axis(context: Context, node: ast.AST, axis: Value | None) -> int:

@@ -170,7 +170,7 @@ def _split_value(context: Context, targets: list[ast.expr], value: Value, node: 
     if star is None:
         return items
     after = star + len(items) - len(targets) + 1
-    return [*items[:star], Vector(tuple(items[star:after])), *items[after:]]
+    return [*items[:star], Vector(tuple(items[star:after]), sequence=list), *items[after:]]
 
 
 @binds(ast.Attribute)
@@ -281,7 +281,7 @@ def _replace_entries(context: Context, old: Value, parts: list[Part], value: Val
         if isinstance(picked, Vector):
             raise context.error(node, "a slice of a list cannot be assigned to.", "Join lists: v[:1] + w.")
         entries[list_entries(picked)[0].value] = value  # type: ignore[union-attr,index]
-        return Vector(tuple(entries))
+        return replace(old, items=tuple(entries))
 
     def put(place: Value, one: Value) -> Value:
         entries[place.value] = fit_entry(context, dtype, one, node)  # type: ignore[union-attr,index]
@@ -319,9 +319,9 @@ def call_in_place(context: Context, node: ast.Call) -> bool:
         case _ if is_open(old):
             pass
         case "append", Vector(items, False), _:
-            change(context, old, Vector((*items, value)))
+            change(context, old, replace(old, items=(*items, value)))
         case "extend", Vector(items, False), _:
-            change(context, old, Vector((*items, *list_items(context, value, node))))
+            change(context, old, replace(old, items=(*items, *list_items(context, value, node))))
         case "update", Dictionary(entries), Dictionary(others):
             change(context, old, Dictionary({**entries, **others}))
         case _:

@@ -16,6 +16,7 @@ from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, list_elements
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.configs import list_attributes, make_slice, read_object_attribute
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.dates import read_date_call
 from plaudit.language.reading.decorators import unwrap
 from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
 from plaudit.language.reading.entrywise import cast_entry, map_node, to_flag, truncate
@@ -41,6 +42,7 @@ from plaudit.language.reading.library_calls import (
 from plaudit.language.reading.methods import read_method
 from plaudit.language.reading.paths import find_declared, show_call
 from plaudit.language.reading.reductions import norm
+from plaudit.language.reading.sorting import read_sorted
 from plaudit.language.reading.source import Source, is_standard
 from plaudit.language.reading.texts import is_text, read_text, read_text_method
 from plaudit.language.reading.transforms import read_mapped_call, read_transform
@@ -121,6 +123,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return limits
     if (transformed := read_transform(context, called, node)) is not None:
         return transformed
+    if (date := read_date_call(context, called, node)) is not None:
+        return date
     refuse_library(context, called, node)
     if isinstance(called, types.FunctionType) and not is_standard(called):
         return read_helper(context, called, node, bound)
@@ -141,6 +145,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return make_dict(context, node)
     if _is_one_of(called, BUILTIN_LOOPS):
         return read_builtin_loop(context, called, node)
+    if called is sorted:
+        return read_sorted(context, node)
     if _is_one_of(called, (str, repr)) and len(node.args) == 1:
         return read_text(context, called, node)
     if _is_one_of(called, (float, int, bool)) and len(node.args) == 1:

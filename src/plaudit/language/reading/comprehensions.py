@@ -44,7 +44,9 @@ def read_elements(context: Context, node: ast.ListComp | ast.GeneratorExp) -> Va
     if unknown is None and left_open:
         advice = "Keep every element: [x if condition else 0 for x in v]. Only sum, any and all can take a filter."
         raise context.error(node, "a filter that depends on data gives a list of unknown length.", advice)
-    return Vector(tuple(found)) if unknown is None else list_each(unknown, next((each for _, each in read), None))
+    if unknown is not None:
+        return list_each(unknown, next((each for _, each in read), None))
+    return Vector(tuple(found), sequence=list)
 
 
 def list_elements(context: Context, node: ast.expr) -> tuple[list[Element], Ref | None]:
@@ -157,7 +159,8 @@ def read_builtin_loop(context: Context, called: object, node: ast.Call) -> Value
         return unknown
     if any(map(is_open, values)):
         return _list_open(called, values, starred=any(isinstance(each, ast.Starred) for each in node.args))
-    return Vector(tuple(BUILTIN_LOOPS[called](context, values, node)))
+    kind = next((each for each in (list, tuple) if called is each), None)
+    return Vector(tuple(BUILTIN_LOOPS[called](context, values, node)), sequence=kind)
 
 
 def _list_open(called: object, values: list[Value], *, starred: bool) -> Value:
@@ -177,14 +180,14 @@ def _pair_items(context: Context, values: list[Value], node: ast.Call) -> Iterat
     if len(lengths) > 1:
         what = f"the vectors differ in length: {' and '.join(map(str, lengths))}."
         raise context.error(node, what, "Give `zip` vectors of the same length: v[:3].")
-    yield from (Vector(row) for row in zip(*rows, strict=True))
+    yield from (Vector(row, sequence=tuple) for row in zip(*rows, strict=True))
 
 
 def _count_items(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:
     first, *start = values
     (begin,) = list_integers(context, start or [Constant(0)], node)
     for at, item in enumerate(list_items(context, first, node), begin):
-        yield Vector((Constant(at), item))
+        yield Vector((Constant(at), item), sequence=tuple)
 
 
 def list_range(context: Context, values: list[Value], node: ast.Call) -> Iterator[Value]:

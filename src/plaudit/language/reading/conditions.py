@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from enum import Enum
 from functools import partial
 
@@ -13,6 +14,7 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.program import PYTHON_OPERATIONS
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.dates import COMPARE_PARTS, is_date
 from plaudit.language.reading.expressions import (
     add_flag,
     add_number,
@@ -40,6 +42,7 @@ from plaudit.language.reading.values import (
     describe,
     find_kind,
     find_open,
+    find_sequence,
     format_path,
     has_items,
     is_array,
@@ -88,7 +91,8 @@ def _read_choice(context: Context, node: ast.IfExp) -> Value:
 def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.AST) -> Value:
     """Return `then` where `test` is true and `otherwise` elsewhere."""
     if then.is_same(otherwise) if isinstance(then, Constant) else then == otherwise:
-        return then
+        unlike = isinstance(then, Vector) and find_sequence(then) is not find_sequence(otherwise)
+        return replace(then, sequence=None) if unlike else then  # type: ignore[arg-type]  # a vector
     lost = [value for value in (then, otherwise) if isinstance(value, Unassigned)]
     if lost:
         return next((value for value in lost if value.error or value.why), lost[0])
@@ -129,7 +133,8 @@ def _join_vectors(context: Context, test: int, then: Value, otherwise: Value, no
         advice = "Both branches must give the same number of entries."
         raise context.error(node, f"{describe(then)} on one path, {describe(otherwise)} on the other.", advice)
     joined = [join(context, test, left, right, node) for left, right in zip(*rows, strict=True)]
-    return Vector(tuple(joined), array=is_array(then) or is_array(otherwise))
+    kind = find_sequence(then) if find_sequence(then) is find_sequence(otherwise) else None
+    return Vector(tuple(joined), array=is_array(then) or is_array(otherwise), sequence=kind)
 
 
 @reads(ast.BoolOp)
@@ -194,7 +199,8 @@ def _read_comparison(context: Context, node: ast.Compare) -> Value:
         if isinstance(value, Constant):
             return bool(value.value)
         if isinstance(value, Vector):
-            raise context.error(node, "comparisons of arrays cannot be chained.", "Write (low < v) & (v < high).")
+            advice = "Write (low < v) & (v < high); of a tuple, which is compared as a whole, low < tuple(v) < high."
+            raise context.error(node, "comparisons of arrays cannot be chained.", advice)
         return add_flag(context, value, node)
 
     links = zip(node.ops, node.comparators, strict=True)
@@ -230,6 +236,8 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
             return read_constant(context, PYTHON_OPERATIONS[kind](left.value, right.value), node)
         except TypeError:
             raise context.error(node, f"{describe(left)} and {describe(right)} have no order.") from None
+    if has_items(left) and has_items(right):
+        return _compare_sequences(context, op, left, right, node)
     kinds = {find_kind(left), find_kind(right)}
     category_kind = next((kind for kind in kinds if kind.startswith("category")), None)
     if category_kind or "string" in kinds:
@@ -239,6 +247,10 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
         wanted = category_kind or UNKNOWN
         operands = (_find_label(context, left, wanted, node), _find_label(context, right, wanted, node))
     else:
+        if any(isinstance(each, Constant) and is_date(each.value) for each in (left, right)):
+            if (unknown := find_open(left, right)) is not None:
+                return unknown
+            raise context.error(node, "a date cannot be compared with what depends on the row.", COMPARE_PARTS)
         operands = (add_number(context, left, node), add_number(context, right, node))
     return find_open(left, right) or Ref(context.add(kind(*operands)), FLAG)
 
@@ -260,6 +272,39 @@ def _compare_member(context: Context, op: ast.cmpop, left: Value, right: Value, 
     shown = f"`{format_path(other.path)}`" if isinstance(other, Record) else describe(other)
     what = f"a row holds no members of an Enum, so {shown} is not compared with {describe(member)}."
     raise context.error(node, what, f"Write `{member.value}.value`; pass in shared= what never changes.")
+
+
+def _compare_sequences(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
+    """Return a comparison of two tuples, or of two lists: Python goes by the first entries that differ."""
+    classes = {find_sequence(left), find_sequence(right)}
+    if None in classes:
+        what = "whether a tuple or a list is compared here is not known, and a tuple never equals a list."
+        raise context.error(node, what, "Write tuple(a) == tuple(b).")
+    ordered = not isinstance(op, ast.Eq | ast.NotEq)
+    if len(classes) == 2 and ordered:
+        raise context.error(node, "a tuple and a list have no order.", "Write tuple(a) < tuple(b).")
+    if len(classes) == 2:
+        context.note(node, f"`{ast.unparse(node)}` compares a tuple with a list, which are never equal.")
+        return Constant(isinstance(op, ast.NotEq))
+    rows = list_items(context, left, node), list_items(context, right, node)
+    if ordered:
+        return _compare_in_order(context, op, *rows, node)
+    if len(rows[0]) != len(rows[1]):
+        return Constant(isinstance(op, ast.NotEq))
+    same = [compare(context, ast.Eq(), one, other, node) for one, other in zip(*rows, strict=True)]
+    found = chain(context, True, [read_truth(context, each, node) for each in same])
+    return found if isinstance(op, ast.Eq) else negate(context, found, node)
+
+
+def _compare_in_order(context: Context, op: ast.cmpop, left: list[Value], right: list[Value], node: ast.AST) -> Value:
+    """Return which of two sequences comes first; where one is the beginning of the other, the shorter one does."""
+    found = compare(context, op, Constant(len(left)), Constant(len(right)), node)
+    strict = ast.Lt() if isinstance(op, ast.Lt | ast.LtE) else ast.Gt()
+    for one, other in reversed(list(zip(left, right, strict=False))):
+        same, first = (compare(context, each, one, other, node) for each in (ast.Eq(), strict))
+        rest = chain(context, True, [read_truth(context, each, node) for each in (same, found)])
+        found = chain(context, False, [read_truth(context, each, node) for each in (first, rest)])
+    return found
 
 
 def _compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value) -> bool | None:

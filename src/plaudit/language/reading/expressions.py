@@ -130,7 +130,8 @@ def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
             node, f"{ast.unparse(node)!r} does not exist.{near}", "Give it a value where the others are."
         )
     known = "" if is_open(base) and isinstance(base, Ref) else describe(base)
-    raise context.error(node, *explain_unsupported_attribute(node, known))
+    axes = len(fit(context, find_shape, base, node=node)) if is_array(base) else 0
+    raise context.error(node, *explain_unsupported_attribute(node, known, axes=axes))
 
 
 def _find_enum_member(context: Context, node: ast.Attribute) -> Enum | None:
@@ -153,7 +154,7 @@ def _read_tuple(context: Context, node: ast.Tuple) -> Value:
 
 @reads(ast.List)
 def _read_list(context: Context, node: ast.List) -> Value:
-    return find_open_star(context, node.elts) or Vector(tuple(read_several(context, node.elts)))
+    return find_open_star(context, node.elts) or Vector(tuple(read_several(context, node.elts)), sequence=list)
 
 
 def read_several(context: Context, elements: list[ast.expr]) -> list[Value]:
@@ -283,7 +284,7 @@ def chain(context: Context, conjunction: bool, parts: Sequence[int | bool | Call
 def read_constant(context: Context, value: object, node: ast.AST) -> Value:
     """Return a constant of the language; refuse what it does not have."""
     if isinstance(value, tuple) and any(isinstance(item, list | Mapping) for item in value):
-        return Vector(tuple(read_constant(context, item, node) for item in value))
+        return Vector(tuple(read_constant(context, item, node) for item in value), sequence=tuple)
     if isinstance(value, str | tuple | types.ModuleType | type) or callable(value):
         return Constant(value)
     number = to_number(value)
@@ -294,7 +295,7 @@ def read_constant(context: Context, value: object, node: ast.AST) -> Value:
     if type(value).__name__ == "dtype":
         return Constant(value)
     if isinstance(value, list):
-        return Vector(tuple(read_constant(context, item, node) for item in value))
+        return Vector(tuple(read_constant(context, item, node) for item in value), sequence=list)
     if isinstance(value, set | frozenset):
         return Constant(freeze(value))
     if isinstance(value, range):

@@ -197,10 +197,10 @@ def _join_names(
             if key not in made:
                 made[key] = remember_origins(context, join(context, test, left, right, node), left, right)
             joined[name] = made[key]
-        except ReadError:
+        except ReadError as error:
             if not loop and "." not in name:
                 raise
-            joined[name] = Unassigned()  # of a part of a record, it may be that nothing reads it
+            joined[name] = Unassigned(error=error)  # of a part of a record, it may be that nothing reads it
         if joined[name] not in (left, right):
             context.label(joined[name], name)
     return joined

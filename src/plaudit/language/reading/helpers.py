@@ -1,17 +1,19 @@
 """Reading helpers: the functions that a term calls are read in place, also those that it defines itself."""
 
 import ast
+import inspect
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
 
 from plaudit.errors import ReadError
-from plaudit.language.reading.advice import explain_unsupported_call
+from plaudit.language.reading.advice import explain_unsupported_call, find_advice, find_whole_name
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.decorators import refuse_wrapper
 from plaudit.language.reading.expressions import fit, read_constant, read_several
 from plaudit.language.reading.flow import run_body, run_function
+from plaudit.language.reading.owners import MISSING, find_member
 from plaudit.language.reading.sharing import forget_shared
 from plaudit.language.reading.source import Source, list_assigned, validate_signature
 from plaudit.language.reading.values import (
@@ -34,6 +36,10 @@ FUNCTIONS = "plaudit.functions"
 MOST_CALLS = 10_000
 
 
+class _Unreadable(ReadError):
+    """A function of a library cannot be read, whatever it is called with."""
+
+
 def read_helper(
     context: Context,
     function: types.FunctionType,
@@ -47,10 +53,7 @@ def read_helper(
     Where what it returns is not `needed`, it may return nothing: it is called for what it assigns.
     """
     _count_call(context, function, function.__name__, node)
-    with _point_at_call(context, function, node):
-        refuse_wrapper(function)
-        source = context.source.find_helper(function)
-        validate_signature(source)
+    source = _find_source(context, function, node)
     names = [argument.arg for argument in source.tree.args.args]
     values = function.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
@@ -63,6 +66,35 @@ def read_helper(
             return run_function(inner)
         flow = run_body(inner)
         return Constant(None) if flow.value is None else flow.value
+
+
+def _find_source(context: Context, function: types.FunctionType, node: ast.Call) -> Source:
+    """Return the source of a helper; of a library's function that cannot be read, say so where it is called."""
+    try:
+        refuse_wrapper(function)
+        source = context.source.find_helper(function)
+        validate_signature(source)
+    except ReadError as error:
+        if not context.source.is_library_call(function):
+            raise
+        why = str(error).partition("\n")[0].partition(": ")[2].removesuffix(".")
+        flags = function.__code__.co_flags
+        if flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+            declared = "*args" if flags & inspect.CO_VARARGS else "**kwargs"
+            why = f"`{ast.unparse(node.func)}` is declared with `{declared}`, as by a decorator"
+        what = f"{why}, so what it computes cannot be seen."
+        raise _Unreadable(str(context.error(node, what, _advise_field(context, function)))) from None
+    return source
+
+
+def _advise_field(context: Context, function: types.FunctionType) -> str:
+    """Return how to do without a library's function: its value is a field, or that of the method that calls it."""
+    if (advice := find_advice(find_whole_name(function))) != "":
+        return advice
+    own = context.owner is not None and context.calls and find_member(context.owner, context.source.name) is not MISSING
+    name = context.source.name if own else function.__name__
+    instead = f"`{name}` then need not be read" if own else "read that in its place"
+    return f"Compute it before scoring: declare Field({name!r}), and {instead}."
 
 
 def _read_rows(context: Context, function: types.FunctionType, node: ast.Call, source: Source, passed: Names) -> Value:
@@ -178,6 +210,9 @@ def _point_at_call(context: Context, function: types.FunctionType, node: ast.Cal
             raise
         why = str(error).partition("\n")[0].partition(": ")[2]
         name = ast.unparse(node.func)
+        if isinstance(error, _Unreadable):
+            what = f"`{name}` cannot be read: in it, {why}"
+            raise context.error(node, what, _advise_field(context, function)) from None
         own = function.__module__.startswith("plaudit.")
         advice = str(error).rpartition("\n")[2] if own else explain_unsupported_call(name, function)[1]
         raise context.error(node, f"`{name}` cannot be read with these arguments: {why}", advice) from None

@@ -284,7 +284,7 @@ def _pick_item(context: Context, items: list[Value], part: Part, base: Value, no
     """Return the item that an index names, or the items that a slice does."""
     if isinstance(part, slice):
         found = items[part]
-        return build_tuple(found) if isinstance(base, Constant) else Vector(tuple(found), is_array(base))
+        return replace(base, items=tuple(found)) if isinstance(base, Vector) else build_tuple(found)
     if not isinstance(part, Constant):
         return _choose_item(context, items, part, node)
     whole = to_number(part.value)
@@ -313,6 +313,10 @@ def _list_positions(context: Context, index: Vector, length: int, node: ast.AST)
 
 def _choose_item(context: Context, items: list[Value], index: Part, node: ast.AST) -> Value:
     """Return the item at a computed index, guarded: outside, the row does not count."""
+    if has_items(index):  # type: ignore[arg-type]  # no slice
+        advice = "Make it an array, np.array(v)[[0, 2]], or write [v[i] for i in indices]."
+        what = f"a list or tuple of Python cannot be indexed by {describe(index)}."  # type: ignore[arg-type]
+        raise context.error(node, what, advice)
     if not isinstance(index, Ref):
         raise context.error(node, f"{describe(index)} is not an index.", "Index by integers.")  # type: ignore[arg-type]
     if any(has_items(item) for item in items):

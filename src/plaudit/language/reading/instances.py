@@ -237,6 +237,39 @@ def _find_sort(value: Value) -> str:
     return "string" if kind.startswith("category") else kind
 
 
+_CONVERSIONS = ("as_tensor", "from_numpy", "is_tensor", "tensor", "asarray", "array")
+"""Functions that are called with arrays of another library too."""
+
+_TENSOR_METHODS = {"chunk", "clamp", "expand", "expand_as", "masked_fill", "permute", "tile", "unbind", "unsqueeze"}
+"""Methods that arrays of PyTorch alone have."""
+
+
+def is_written_for(context: Context, library: str) -> bool:
+    """Return whether a function is known to be for arrays of one library: it computes with that one, and no other."""
+    return {library} == (context.libraries or set(_list_libraries(context)))
+
+
+def _list_libraries(context: Context) -> Iterator[str]:
+    """Yield the libraries of arrays that a function computes with, or names the classes of."""
+    for node in ast.walk(context.source.tree):
+        if isinstance(node, ast.Attribute) and node.attr in _TENSOR_METHODS:
+            yield "torch"
+        if isinstance(node, ast.Attribute | ast.Name) and (known := _find_named(context, node)) is not None:
+            library = str(getattr(known, "__module__", "") or type(known).__module__).partition(".")[0]
+            if library.removesuffix("lib") in FOREIGN and getattr(known, "__name__", "") not in _CONVERSIONS:
+                yield library.removesuffix("lib")
+
+
+def _find_named(context: Context, node: ast.expr) -> object:
+    """Return the function or class that a name stands for, such as `torch.sum`; None for anything else."""
+    if isinstance(node, ast.Attribute):
+        return getattr(_find_named(context, node.value), node.attr, None)
+    try:
+        return context.find(node.id) if isinstance(node, ast.Name) else None
+    except KeyError:
+        return None
+
+
 @spells("isscalar")
 def _is_scalar(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `np.isscalar`: whether a value is a number, a bool or a string, and no array."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from plaudit.errors import did_you_mean
 from plaudit.language import nodes as n
-from plaudit.language.reading import arrays, entrywise, instances, products, reductions  # noqa: F401  # each registers what it means
+from plaudit.language.reading import arrays, entrywise, instances, pieces, products, reductions, sorting  # noqa: F401  # each registers what it means
 from plaudit.language.reading.advice import FOREIGN, METHOD_ADVICE, find_advice, find_whole_name
 from plaudit.language.reading.arithmetic import fold
 from plaudit.language.reading.conditions import compare
@@ -36,9 +36,10 @@ _FUNCTIONS_ONLY = {
     "dstack", "column_stack", "tile", "repeat", "sort",
     "ones", "full", "zeros_like", "ones_like", "full_like", "arange", "shape", "float32", "float64", "Tensor", "std",
     "FloatTensor", "var", "vstack", "select", "interp", "mse_loss", "l1_loss", "smooth_l1_loss", "cosine_similarity",
-    "normalize", "softplus", "einsum", "broadcast_to", "isscalar", "is_tensor",
+    "normalize", "softplus", "einsum", "broadcast_to", "isscalar", "is_tensor", "array_split",
+    "from_numpy", "DoubleTensor",
 }  # fmt: skip
-METHODS = {name.removeprefix(".") for name in SPELLINGS if "." not in name[1:]} - _FUNCTIONS_ONLY
+METHODS = {name.removeprefix(".") for name in SPELLINGS if "." not in name[1:] and name not in _FUNCTIONS_ONLY}
 """The spellings that are methods of an array too."""
 
 OF_VECTORS = ("math.dist", "math.prod", "math.fsum")
@@ -65,8 +66,23 @@ REFUSED: Mapping[str, str] = {
     **dict.fromkeys(("std", "var"), _SPREAD),
     "sort": "Write np.sort(v), of at most 8 numbers.",
     **dict.fromkeys(("argsort", "median", "unique"), _SEARCH),
+    "flip": "Index backwards: v[::-1], m[:, ::-1].",
+    "roll": "Join slices: np.concatenate([v[-1:], v[:-1]]).",
+    **dict.fromkeys(("take", "index_select"), "Index by a list: v[[0, 2]], m[:, [0, 2]]."),
+    **dict.fromkeys(("narrow", "select"), "Index by a slice or a position: v[0:2], m[:, 1]."),
+    **dict.fromkeys(("gather", "take_along_axis"), "Index each row: [row[i] for row, i in zip(m, indices)]."),
+    **dict.fromkeys(("moveaxis", "movedim"), "Say in which order the axes are: np.transpose(x, (1, 0, 2))."),
+    **dict.fromkeys(("hsplit", "vsplit", "dsplit"), "Say along which axis: np.split(m, 2, axis=1)."),
+    **dict.fromkeys(("vectorize", "apply_along_axis", "vmap"), "Loop: np.array([f(x) for x in v])."),
+    **dict.fromkeys(("diagonal", "diag", "trace"), "Index the entries: [m[i, i] for i in range(3)]."),
+    "topk": "Of at most 8 numbers, write sorted(v, reverse=True)[:2].",
+    **dict.fromkeys(("quantile", "percentile"), _SEARCH),
+    "average": "Write np.mean(v), or np.sum(v * w) / np.sum(w).",
+    "ptp": "Write np.max(v) - np.min(v).",
+    "outer": "Write v[:, None] * w[None, :].",
+    "cdist": "Write np.linalg.norm(a[:, None] - b[None, :], axis=-1).",
+    "logsumexp": "Write np.log(np.sum(np.exp(v))).",
     **dict.fromkeys(("nansum", "nanmean", "nanmax", "nanmin"), _NAN),
-    "repeat": "It is np.tile in PyTorch and np.repeat in NumPy: write one of them. Shapes broadcast without either.",
 }
 """What to write instead of spellings that mean different things in different libraries, or that no target has."""
 

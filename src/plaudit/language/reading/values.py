@@ -39,6 +39,8 @@ class Vector:
     items: tuple["Value", ...]
     array: bool = False
     """Whether it behaves like an array of NumPy, entry by entry; else it is a Python tuple or list."""
+    sequence: type | None = field(default=None, compare=False)
+    """Which of the two it is, where that is known: a tuple never equals a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,8 @@ def describe(value: Value) -> str:
         case Vector(items) if items and isinstance(items[0], Vector):
             return f"an array of {' by '.join(map(str, _list_sizes(value)))}"
         case Vector(items):
-            return f"a vector of {len(items)}" if value.array else f"a tuple of {len(items)}"
+            kind = "vector" if value.array else "list" if value.sequence is list else "tuple"
+            return f"a {kind} of {len(items)}"
         case Picked():
             return "what a mask of data picks"
         case Dictionary(items):
@@ -260,7 +263,12 @@ def find_kind(value: Value) -> str:
 def build_tuple(items: list[Value]) -> Value:
     """Return a tuple of values; a constant where all of them are."""
     known = [item.value for item in items if isinstance(item, Constant)]
-    return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items))
+    return Constant(tuple(known)) if len(known) == len(items) else Vector(tuple(items), sequence=tuple)
+
+
+def find_sequence(value: Value) -> type | None:
+    """Return whether a value is a tuple or a list; None where that is not known."""
+    return value.sequence if isinstance(value, Vector) else tuple if has_items(value) else None
 
 
 def is_object(known: object) -> bool:
