@@ -27,6 +27,12 @@ BODIES = {
     "a private value assigned before": "def f(self, x):\n    self.__gain = x + 1\n    __y = self.speed\n    return self.__gain * __y",
     "a private property": "@property\ndef __fast(self): return self.speed > 1\ndef f(self, x): return x if self.__fast else -x",
     "an attribute that is there": "SCALE = 2.0\ndef f(self, x): return self.speed + (x if hasattr(self, 'SCALE') else 0.0)",
+    "a method that is there": "def cost(self, a): return a + self.speed\ndef f(self, x): return self.cost(x) if hasattr(self, 'cost') else 0.0",
+    "methods that are there": "def r_a(self, x): return x\ndef r_b(self, x): return self.speed\ndef f(self, x): return sum(getattr(self, f'r_{n}')(x) for n in ('a', 'b') if hasattr(self, f'r_{n}'))",
+    "a method that can be called": "def cost(self, a): return a + self.speed\ndef f(self, x): return self.cost(x) if callable(self.cost) and callable(getattr(self, 'cost', None)) else 0.0",
+    "a method that is not None": "def cost(self, a): return a + self.speed\ndef f(self, x): return self.cost(x) if getattr(self, 'cost', None) is not None else 0.0",
+    "a method with another name": "def cost(self, a): return a + self.speed\ndef f(self, x):\n    cost = getattr(self, 'cost', None)\n    return cost(x) if cost is not None and callable(cost) else 0.0",
+    "a table of methods": "def a(self, x): return x\ndef b(self, x): return 2 * self.speed\ndef f(self, x): return sum(w * each(x) for w, each in zip((3.0, 5.0), (self.a, self.b)))",
     "a method that assigns": "def note(self, a):\n    self.seen = a + 1\n    return a\ndef f(self, x): return self.note(x) * 2 + self.again() + self.speed\ndef again(self): return self.seen",
     "a method that returns nothing": "def prepare(self, a):\n    self.seen = a * self.speed\ndef f(self, x):\n    self.prepare(x)\n    return self.seen + 1",
     "a value assigned before the call": "def cost(self): return self.gain * self.speed\ndef f(self, x):\n    self.gain = x + 1\n    return self.cost()",
@@ -264,3 +270,56 @@ REFUSED = {
 def test_what_may_run_otherwise_is_refused(body, why):
     with pytest.raises(PlauditError, match=why):
         reward_of_method(load_class(body).f)
+
+
+def test_an_attribute_that_no_method_assigns_is_not_there_and_a_note_says_so():
+    kind = load_class("def f(self, x): return x + 10.0 * hasattr(self, 'bonus') + self.speed")
+    for function in (kind.f, make(kind).f):
+        reward = reward_of_method(function)
+        assert reward.score(x=1.0, speed=2.0).total == make(kind, speed=2.0).f(1.0) == 3.0
+        assert reward.notes[0].what == "`self.bonus` is taken not to be there: Env does not have it, and it is not declared."
+
+
+def test_methods_that_are_not_there_are_left_out():
+    kind = load_class(
+        "def r_a(self, x): return x + self.speed\n"
+        "def f(self, x): return sum(getattr(self, f'r_{n}')(x) for n in ('a', 'b') if hasattr(self, f'r_{n}'))"
+    )
+    reward = reward_of_method(kind.f)
+    assert reward.score(x=1.0, speed=2.0).total == make(kind, speed=2.0).f(1.0) == 3.0
+    assert reward.notes[0].what.startswith("`self.r_b` is taken not to be there")
+
+
+def test_what_an_object_has_is_there():
+    kind = load_class("def f(self, x): return x + 10.0 * hasattr(self, 'bonus') + self.speed")
+    assert reward_of_method(make(kind, bonus=None).f).score(x=1.0, speed=2.0).total == 13.0
+
+
+UNCERTAIN = {
+    "set in __init__": "def __init__(self): self.w = 3.0\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
+    "set in a loop": "def reset(self): setattr(self, self.name, 1.0)\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
+    "read further on": "def f(self, x): return x + (self.w if hasattr(self, 'w') else self.speed)",
+    "a slot": "__slots__ = ('w',)\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
+    "whatever is asked for": "def __getattr__(self, name): return 1.0\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
+    "an attribute that may be called": "def __init__(self): self.w = 3.0\ndef f(self, x): return x if callable(self.w) else self.speed",
+    "a method that is replaced": "def __init__(self): self.w = min\ndef w(self, x): return x\ndef f(self, x): return self.w(x) + self.speed",
+}
+
+
+@pytest.mark.parametrize("body", UNCERTAIN.values(), ids=UNCERTAIN)
+def test_what_objects_may_have_is_not_guessed(body):
+    with pytest.raises(PlauditError, match=r"not known|reads 'self\.w'|asks whether 'self\.w'|may be something else"):
+        reward_of_method(load_class(body).f)
+
+
+def test_what_a_subclass_has_is_not_guessed():
+    text = """
+    class Env:
+        def f(self, x): return x + self.speed if hasattr(self, "bonus") else 0.0
+    class Other(Env):
+        bonus = 2.0
+    """
+    found = module(text)
+    with pytest.raises(UnknownField, match=r"asks whether 'self\.bonus' is there"):
+        reward_of_method(found["Env"].f)
+    assert reward_of_method(found["Other"]().f).score(x=1.0, speed=2.0).total == 3.0

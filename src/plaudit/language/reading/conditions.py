@@ -23,9 +23,10 @@ from plaudit.language.reading.expressions import (
     read_truth,
     spread,
 )
-from plaudit.language.reading.inputs import read_part
+from plaudit.language.reading.inputs import read_part, refuse_record
 from plaudit.language.reading.lists import is_choice_of_records, is_same_record, may_be_same_record
 from plaudit.language.reading.paths import are_same
+from plaudit.language.reading.presence import is_none, is_there
 from plaudit.language.reading.texts import is_text
 from plaudit.language.reading.values import (
     Constant,
@@ -161,6 +162,7 @@ def _read_flag(context: Context, node: ast.expr) -> int | bool:
 
 
 def _to_flag(context: Context, value: Value, node: ast.expr) -> int | bool:
+    refuse_record(context, value, node)
     if find_kind(value) not in (FLAG, UNKNOWN):
         advice = "Write `a if condition else b`, or compare: `x != 0`."
         if isinstance(value, Vector):
@@ -195,7 +197,7 @@ def _read_comparison(context: Context, node: ast.Compare) -> Value:
 
 def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
     """Return one comparison."""
-    if (same := _compare_to_none(context, op, left, right)) is not None:
+    if (same := _compare_to_none(context, op, left, right, node)) is not None:
         return Constant(same)
     if isinstance(op, ast.Is | ast.IsNot) and (equal := _compare_to_bool(context, op, left, right, node)) is not None:
         return equal
@@ -234,11 +236,14 @@ def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: as
     return find_open(left, right) or Ref(context.add(kind(*operands)), FLAG)
 
 
-def _compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value) -> bool | None:
+def _compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool | None:
     """Return what a comparison with None gives: what is read from a row never is None."""
     nones = [isinstance(value, Constant) and value.value is None for value in (left, right)]
     if not any(nones) or not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         return None
+    for value in (left, right):
+        if isinstance(value, Record):
+            return is_none(context, value, node) is isinstance(op, ast.Is | ast.Eq)
     return all(nones) is isinstance(op, ast.Is | ast.Eq)
 
 
@@ -270,7 +275,7 @@ def _is_given_flag(context: Context, value: Value) -> bool:
 
 def _find_member(context: Context, value: Value, table: Value, node: ast.AST) -> Value:
     if isinstance(table, Record) and isinstance(value, Constant) and isinstance(value.value, str):
-        return Constant(not isinstance(read_part(context, (*table.path, value.value), node), Record))
+        return Constant(is_there(context, read_part(context, (*table.path, value.value), node), node))
     if is_open(table):
         return find_open(table) or table
     if isinstance(table, Dictionary):

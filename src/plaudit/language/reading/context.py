@@ -200,6 +200,7 @@ class Context:
         self.kept: list[Path] = []  # where dropped statements put what the function may go on to read
         self.writes: list[str] = []  # parts of records that were assigned, `self.x`, in order
         self.changed: list[Value] = []  # values that were changed in place
+        self.supposed: list[tuple[Path, PlauditError]] = []  # what is taken to be there, and what to say if it is not
         self.undecided: list[ReadError] = []  # questions with another answer for another caller
         self.origins: dict[int, tuple[Value, set[int]]] = {}  # what joined lists, dicts and arrays were before
         self.libraries: set[str] = set()  # whose arrays the caller was found to pass
@@ -270,6 +271,7 @@ class Context:
             self.writes,
             self.changed,
             self.kept,
+            self.supposed,
         ]
         tables: tuple[dict[Any, Any], ...] = (
             self.inputs,

@@ -15,6 +15,7 @@ from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import chain, list_items, read_truth
 from plaudit.language.reading.inputs import read_member
 from plaudit.language.reading.paths import show_call
+from plaudit.language.reading.presence import is_there
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -183,7 +184,7 @@ def read_attribute_call(context: Context, called: object, node: ast.Call) -> Val
     value = context.read(ast.copy_location(ast.Attribute(node.args[0], known, ast.Load()), node))
     if called is getattr:
         return _read_default(context, value, default, known, node)
-    return find_open(value) or Constant(not isinstance(value, Record))
+    return find_open(value) or Constant(is_there(context, value, node))
 
 
 def _read_default(context: Context, value: Value, default: list[Value | None], key: str, node: ast.AST) -> Value:

@@ -23,8 +23,10 @@ from plaudit.language.reading.owners import (
     find_part,
     find_rival,
     find_setter,
+    has_setter,
 )
 from plaudit.language.reading.paths import find_declared, list_part_names, show_call
+from plaudit.language.reading.presence import is_own_method
 from plaudit.language.reading.source import Owner
 from plaudit.language.reading.values import (
     Constant,
@@ -57,7 +59,10 @@ def _read_attribute(context: Context, node: ast.Attribute) -> Value:
         context.parts.update(list_part_names(path))
         context.reads.pop(path[-2], None)  # it is no field, but holds constants
         return read_constant(context, constant, node)
-    return find_attribute(context, base, node)
+    found = find_attribute(context, base, node)
+    if is_own_method(context, found):
+        context.reads.pop(getattr(found, "name", ""), None)  # it is no field, but called later
+    return found
 
 
 def read_method(context: Context, base: Value, node: ast.Call) -> Value | None:
@@ -168,7 +173,10 @@ def _explain(context: Context, error: PlauditError, node: ast.Attribute, advice:
 
 
 def _refuse_rival(context: Context, owner: Owner, node: ast.Attribute) -> None:
-    """Refuse what a subclass has too, or has alone: the function does not say of which class the object is."""
+    """Refuse what a subclass has too, or has alone, and what objects are given: the function does not say which."""
+    if not has_setter(owner, node.attr) and (setter := find_setter(owner, node.attr, seen=True)):
+        what = f"`{ast.unparse(node)}` may be something else: {setter!r} assigns it."
+        raise context.error(node, what, f"To pass its value in instead, declare Field({node.attr!r}).")
     if (rival := find_rival(owner, node.attr)) is None:
         return
     what = f"`{ast.unparse(node)}` is something else in the subclass {rival.__qualname__!r}."

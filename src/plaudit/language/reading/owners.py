@@ -8,7 +8,7 @@ import types
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from inspect import getattr_static
+from inspect import getattr_static, ismemberdescriptor
 from typing import Any
 
 from plaudit.errors import ReadError
@@ -105,16 +105,39 @@ def find_rival(owner: Owner, name: str) -> type | None:
     return None
 
 
-def find_setter(owner: Owner, name: str) -> str:
-    """Return which function of a class may give its objects another value under a name; an empty string if none."""
+def find_setter(owner: Owner, name: str, *, seen: bool = False) -> str:
+    """Return which function of a class may give its objects another value under a name; an empty string if none.
+
+    If it must be `seen`, what may set anything, such as `vars(self)`, does not count.
+    """
     kinds = [*owner.kind.__mro__, *_list_subclasses(owner.kind)]
     for kind in kinds:
         if dataclasses.is_dataclass(kind) and name in kind.__dataclass_fields__:
             return f"{kind.__qualname__}.__init__"
         for function, names in _list_stores(kind).items():
-            if name in names or "*" in names:
+            if name in names or ("*" in names and not seen):
                 return f"{kind.__qualname__}.{function}"
     return ""
+
+
+def has_member(owner: Owner, name: str) -> bool | None:
+    """Return whether every object of a class has an attribute; None where that is not known."""
+    member = _find_raw(owner.kind, name)
+    if member is not MISSING:
+        return None if isinstance(member, property | functools.cached_property) or ismemberdescriptor(member) else True
+    if name in getattr(owner.receiver, "__dict__", {}):
+        return None if find_setter(owner, f"del {name}") else True
+    guesses = any(_find_raw(owner.kind, each) is not MISSING for each in ("__getattr__", "__getattribute__"))
+    if guesses or find_rival(owner, name) is not None or find_setter(owner, name):
+        return None
+    return None if owner.receiver is None and mentions(owner.kind, name) else False
+
+
+def has_method(owner: Owner, name: str) -> bool:
+    """Return whether every object of a class has the same method under a name."""
+    known = isinstance(find_function(find_member(owner, name)), types.FunctionType)
+    is_property = isinstance(find_member(owner, name), property | functools.cached_property)
+    return known and not is_property and find_rival(owner, name) is None and not find_setter(owner, name, seen=True)
 
 
 def mentions(kind: type, name: str) -> bool:
@@ -159,7 +182,7 @@ def _is_current(kind: type) -> bool:
 
 @lru_cache(maxsize=256)
 def _list_stores(kind: type) -> Mapping[str, frozenset[str]]:
-    """Return which attributes each function of a class assigns; "*" where that cannot be seen."""
+    """Return which attributes each function of a class assigns, `del x` of those it deletes; "*" where it is not seen."""
     found = {}
     for name, member in vars(kind).items():
         setters: list[object] = [member.fset, member.fdel] if isinstance(member, property) else []
@@ -177,5 +200,7 @@ def _list_assigned(function: types.FunctionType) -> frozenset[str]:
         if not is_installed(function) and not {"setattr", "__dict__", "__setattr__", "vars"}.isdisjoint(code.co_names):
             names.add("*")
         steps = dis.get_instructions(code)
-        names |= {str(step.argval) for step in steps if step.opname in ("STORE_ATTR", "DELETE_ATTR")}
+        for step in steps:
+            if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
+                names |= {str(step.argval)} | ({f"del {step.argval}"} if step.opname == "DELETE_ATTR" else set())
     return frozenset(names)

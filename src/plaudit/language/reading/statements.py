@@ -32,6 +32,7 @@ from plaudit.language.reading.flow import (
 from plaudit.language.reading.helpers import define_helper
 from plaudit.language.reading.in_place import change_local
 from plaudit.language.reading.paths import are_same
+from plaudit.language.reading.presence import note_suppositions
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -185,7 +186,9 @@ def _run_definition(context: Context, statement: ast.FunctionDef) -> None:
 @runs(ast.Assert)
 def _run_assertion(context: Context, statement: ast.Assert) -> None:
     """Read `assert`: a row that fails it does not count."""
+    supposed = len(context.supposed)
     holds = read_test(context, statement.test)
+    note_suppositions(context, supposed, statement, "the function raises where it is.")
     if holds is False:
         raise context.error(statement, "this assertion always fails.", "Check the shapes and constants in it.")
     if holds is not True:
@@ -227,8 +230,11 @@ def _list_ifs(context: Context, statement: ast.If) -> Iterator[Branch]:
     while len(following) == 1 and isinstance(following[0], ast.If):
         statement = following[0]
         context.begin_statement(context.names)
+        supposed = len(context.supposed)
         try:
             test = read_test(context, statement.test)
+            if isinstance(statement.body[-1], ast.Raise):
+                note_suppositions(context, supposed, statement, "the function raises where it is.")
         except ReadError as error:  # `if isinstance(x, torch.Tensor): x = x.item()`
             if error not in context.undecided or not _are_branches_equal(context, statement):
                 raise
