@@ -1,5 +1,7 @@
 """A method reads what else its class has, in place: methods, properties and constants, as the object would."""
 
+import gc
+
 import pytest
 
 from plaudit import Field, PlauditError, Reward, term
@@ -323,3 +325,36 @@ def test_what_a_subclass_has_is_not_guessed():
     with pytest.raises(UnknownField, match=r"asks whether 'self\.bonus' is there"):
         reward_of_method(found["Env"].f)
     assert reward_of_method(found["Other"]().f).score(x=1.0, speed=2.0).total == 3.0
+
+
+MADE = """
+    def make(k):
+        class Env:
+            K = k
+            def cost(self, x): return self.K * x
+            @staticmethod
+            def half(x): return x / 2
+            def f(self, x): return self.cost(x) + self.speed + self.half(x)
+        return Env
+    def keep(): return make(3.0).f
+    """
+
+
+@pytest.mark.parametrize("taken", ["of the class", "of an object"])
+def test_a_class_that_a_function_makes_is_read(taken):
+    kinds = [module(MADE)["make"](k) for k in (3.0, 5.0)]
+    for kind, wanted in zip(kinds, (9.0, 13.0), strict=True):
+        function = kind.f if taken == "of the class" else make(kind).f
+        assert reward_of_method(function).score(x=2.0, speed=2.0).total == wanted
+    reward = reward_of_method(kinds[0].f, Field("cost"))
+    assert reward.score(x=2.0, speed=2.0, cost=7.0).total == 10.0
+    assert reward.notes[0].what == "`self.cost` is the field 'cost', and not what Env computes."
+    half = Reward("tried", version="1", terms=[term(kinds[0].half)], fields=[Field("x")])
+    assert half.score(x=2.0).total == 1.0
+
+
+def test_a_method_whose_class_is_gone_does_not_call_others():
+    function = module(MADE)["keep"]()
+    gc.collect()
+    with pytest.raises(PlauditError, match=r"the class 'Env', which is not found\.(.|\n)*Take .*: term\(Env\(\)\.f\)\."):
+        reward_of_method(function, Field("cost"))

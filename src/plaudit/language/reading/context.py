@@ -21,6 +21,7 @@ from plaudit.language.kinds import NUMBER
 from plaudit.language.parameters import Fixed, Parameter
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
+from plaudit.language.reading.owners import find_lost_class
 from plaudit.language.reading.source import Source, SourceLine, list_assigned, read_current
 from plaudit.language.reading.values import Constant, Names, Ref, Value
 from plaudit.terminal import escape_controls
@@ -174,7 +175,9 @@ class Context:
         self.builder, self.scope, self.term, self.what, self.batch = builder, scope, term, what, batch
         self.owner = source.owner  # of the term: helpers are given its `self`
         own = source.tree.args.args
-        self.receiver = own[0].arg if own and source.owner is not None else ""
+        self.first = own[0].arg if own else ""  # parameter of the term
+        self.receiver = self.first if source.owner is not None else ""
+        self.lost = "" if source.owner is not None else find_lost_class(source.function)  # the class of the method
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
         self.known: Names = {}  # what each input was read as

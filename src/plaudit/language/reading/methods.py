@@ -69,6 +69,7 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value | None:
     """Return what a method of the same class returns, read in place; None where a call calls no such method."""
     assert isinstance(node.func, ast.Attribute)
     path = (*getattr(base, "path", ()), node.func.attr)
+    _refuse_lost(context, path, node)
     found = _find_method(context, base, path)
     if found is None:
         return None
@@ -78,6 +79,14 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value | None:
         return None
     bound = _bind(owner, member, base)
     return _read_own(context, owner, member, node, bound, lambda: read_record_call(context, base, node))
+
+
+def _refuse_lost(context: Context, path: tuple[str, ...], node: ast.Call) -> None:
+    """Refuse a call of a method of `self` whose class is not found: a field is not what it computes."""
+    if context.lost and len(path) == 2 and path[0] == context.first and context.scope.fields is not None:
+        what = f"`{ast.unparse(node.func)}` may be a method of the class {context.lost!r}, which is not found."
+        advice = f"Take the function from an object: term({context.lost}().{context.source.name})."
+        raise context.error(node, what, advice)
 
 
 def run_method(context: Context, base: Value, node: ast.Call) -> bool:

@@ -68,14 +68,44 @@ def find_owner(function: types.FunctionType, receiver: object = None) -> Owner |
     if receiver is not None:
         kind = receiver if isinstance(receiver, type) else type(receiver)
         return Owner(kind, function.__name__, receiver)
+    found, name = find_class(function), function.__name__
+    if found is None or isinstance(vars(found).get(name), staticmethod | classmethod):
+        return None
+    return Owner(found, name)
+
+
+def find_class(function: types.FunctionType) -> type | None:
+    """Return the class that has a function among its own, also one that a function made; None where none is found."""
     *path, name = function.__qualname__.split(".")
-    found: object = function.__globals__.get(path[0]) if path else None
+    if not path or path[-1] == "<locals>":
+        return None
+    found: object = function.__globals__.get(path[0])
     for part in path[1:]:
         found = getattr_static(found, part, None)
-    member = vars(found).get(name) if isinstance(found, type) else None
-    if not isinstance(found, type) or isinstance(member, staticmethod | classmethod):
-        return None
-    return Owner(found, name) if find_function(member) is function else None
+    if isinstance(found, type) and find_function(vars(found).get(name)) is function:
+        return found
+    return _search_class(function, ".".join(path))
+
+
+def find_lost_class(function: types.FunctionType) -> str:
+    """Return the name of the class that a function is a method of, where it is not found; otherwise an empty string."""
+    *path, _ = function.__qualname__.split(".")
+    return path[-1] if path and path[-1] != "<locals>" and find_class(function) is None else ""
+
+
+def _search_class(function: types.FunctionType, name: str) -> type | None:
+    """Return the class of this name, of all there are, that has a function among its own."""
+    waiting: list[type] = [object]
+    seen = set[type]()
+    while waiting:
+        for kind in type.__subclasses__(waiting.pop()):
+            if kind in seen:
+                continue
+            seen.add(kind)
+            waiting.append(kind)
+            if kind.__qualname__ == name and find_function(vars(kind).get(function.__name__)) is function:
+                return kind
+    return None
 
 
 def find_member(owner: Owner, name: str) -> object:
