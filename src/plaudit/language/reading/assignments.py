@@ -7,6 +7,7 @@ from plaudit.errors import PlauditError, UnknownField
 from plaudit.language.field import RECORDS
 from plaudit.language.reading.advice import explain_state, explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.arithmetic import apply_arithmetic
+from plaudit.language.reading.changes import read_changes
 from plaudit.language.reading.context import Context, binds, reads
 from plaudit.language.reading.dictionaries import find_key, look_up_key
 from plaudit.language.reading.dropped import (
@@ -77,6 +78,7 @@ def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> 
 def _run_augmented(context: Context, statement: ast.AugAssign) -> None:
     target = statement.target
     if isinstance(target, ast.Subscript) and (written := find_written(context, target, statement)) is not None:
+        read_changes(context, target)
         context.read(statement.value)  # for what it assigns
         drop(context, written)
         return
@@ -104,6 +106,7 @@ def _keep_error(
     unknown = names and isinstance(error, UnknownField)
     if changes or not (unknown or (parts and is_harmless_here(context, statement.value))):
         raise error
+    read_changes(context, statement.value)
     drop(context, Dropped(statement))
     return Unassigned(error=error)
 
@@ -193,6 +196,7 @@ def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
     if local is None:
         statement = ast.copy_location(ast.Expr(target), target)
         if (written := find_written(context, target, statement, put=(target,))) is not None:
+            read_changes(context, target)
             return drop(context, written)
         if find_container(context, target.value) is not None:
             what = f"`{ast.unparse(target.value)}` may be a value that the function goes on to read."

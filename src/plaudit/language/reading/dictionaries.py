@@ -9,9 +9,11 @@ from plaudit.errors import did_you_mean
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_call
+from plaudit.language.reading.changes import read_changes
 from plaudit.language.reading.comprehensions import read_elements, read_iterable
 from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.effects import SPECIAL
 from plaudit.language.reading.expressions import chain, list_items, read_truth
 from plaudit.language.reading.inputs import read_member
 from plaudit.language.reading.paths import show_call
@@ -172,7 +174,12 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
         key, *default = [read_argument(context, argument) for argument in node.args]
         if isinstance(key, Constant) and isinstance(key.value, str):
             return _read_default(context, read_member(context, base, key.value, node), default, key.value, node)
-    return read_member(context, base, show_call(context, node), node)
+    if name in SPECIAL:
+        raise context.error(node, f"`.{name}()` changes what it belongs to.", "Assign to it: `self.x = value`.")
+    part = show_call(context, node)
+    for argument in ast.iter_child_nodes(node):
+        read_changes(context, argument)  # which are not read but shown
+    return read_member(context, base, part, node)
 
 
 def read_attribute_call(context: Context, called: object, node: ast.Call) -> Value:

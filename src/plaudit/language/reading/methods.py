@@ -11,6 +11,7 @@ from functools import cached_property
 
 from plaudit.errors import PlauditError
 from plaudit.language.field import to_number
+from plaudit.language.reading.changes import may_own_change
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import read_record_call
 from plaudit.language.reading.expressions import find_attribute, read_constant, read_name
@@ -147,6 +148,7 @@ def _read_own(
     try:
         with context.trying():
             _refuse_rival(context, owner, called)
+            _refuse_cached(context, member, called)
             if isinstance(function, types.FunctionType):
                 value = read_helper(context, function, node, bound)
                 if not isinstance(value, Record) or value.path == (context.receiver,):
@@ -156,10 +158,20 @@ def _read_own(
                 _refuse_returned(context, function, value)
     except PlauditError as error:
         failure = _explain(context, error, called)
+        if context.scope.fields is not None and may_own_change(context, called.attr):
+            raise failure from None  # what it assigns would be lost
     found = read_record()
     if failure is not None and isinstance(found, Record):
         context.failures[found.path] = failure
     return found
+
+
+def _refuse_cached(context: Context, member: object, node: ast.Attribute) -> None:
+    """Refuse a cached property or method that assigns: it does so the first time alone."""
+    cached = isinstance(member, cached_property) or hasattr(member, "cache_info")
+    if cached and may_own_change(context, node.attr):
+        what = f"`{ast.unparse(node)}` is cached, and what it assigns it assigns only the first time."
+        raise context.error(node, what, "Drop the cache, or what it assigns.")
 
 
 def _refuse_returned(context: Context, function: types.FunctionType, value: Record) -> None:

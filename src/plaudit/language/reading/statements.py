@@ -9,6 +9,7 @@ from typing import NamedTuple
 from plaudit.errors import PlauditError, ReadError
 from plaudit.language.kinds import FLAG, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_pattern, is_without_gradients
+from plaudit.language.reading.changes import read_changes
 from plaudit.language.reading.comprehensions import count_turns, list_rows
 from plaudit.language.reading.conditions import compare, negate, read_test
 from plaudit.language.reading.context import Context
@@ -71,7 +72,9 @@ def _read_returned(context: Context, node: ast.expr) -> Value:
         return changed or context.read(node)
     part = context.returned.part
     match node:  # what is returned beside the score makes no difference to it
-        case ast.Tuple(elts=elements) if isinstance(part, int) and -len(elements) <= part < len(elements):
+        case ast.Tuple(elts=elements) if isinstance(part, int) and _has_position(elements, part):
+            for each in elements[: part % len(elements)]:
+                read_changes(context, each)
             value = context.read(elements[part])
         case _:
             value = _take_part(context, changed or context.read(node), part, node)
@@ -79,6 +82,11 @@ def _read_returned(context: Context, node: ast.expr) -> Value:
         value = _take_first_row(context, value, node)
     _validate_returned(context, value, node)
     return value
+
+
+def _has_position(elements: list[ast.expr], part: int) -> bool:
+    starred = any(isinstance(each, ast.Starred) for each in elements)
+    return -len(elements) <= part < len(elements) and not starred
 
 
 def _take_part(context: Context, value: Value, part: int | str | None, node: ast.expr) -> Value:
