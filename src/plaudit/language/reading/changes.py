@@ -79,22 +79,38 @@ def _is_self(context: Context, node: ast.expr) -> bool:
     return bool(path) and path == (context.receiver,)
 
 
+def list_own_names(context: Context, name: str) -> frozenset[str]:
+    """Return the names that a method or property of the class mentions, and what it calls."""
+    function = MISSING if context.owner is None else find_function(find_member(context.owner, name))
+    if context.owner is None or not isinstance(function, types.FunctionType):
+        return frozenset()
+    return frozenset[str]().union(*map(_list_names, _list_all_called(function, context.owner.kind)))
+
+
 @lru_cache(maxsize=256)
 def _may_change(function: types.FunctionType, kind: type | None) -> bool:
     """Return whether a function, or one that it calls, may change anything but its own names."""
+    for each in _list_all_called(function, kind):
+        steps = {step.opname for code in _list_codes(each.__code__) for step in dis.get_instructions(code)}
+        names = _list_names(each)
+        if steps & _STORES or names & (_CHANGING | FILLING) or any(name.rstrip("_") + "_" == name for name in names):
+            return True
+    return False
+
+
+def _list_all_called(function: types.FunctionType, kind: type | None) -> Iterator[types.FunctionType]:
+    """Yield a function, and those of the author that it may call."""
     waiting, seen = [function], set[types.FunctionType]()
     while waiting:
         each = waiting.pop()
-        if each in seen or is_installed(each):
-            continue
-        seen.add(each)
-        codes = list(_list_codes(each.__code__))
-        names = {name for code in codes for name in code.co_names}
-        steps = {step.opname for code in codes for step in dis.get_instructions(code)}
-        if steps & _STORES or names & (_CHANGING | FILLING) or any(name.rstrip("_") + "_" == name for name in names):
-            return True
-        waiting += _list_called(each, names, kind)
-    return False
+        if each not in seen and not is_installed(each):
+            seen.add(each)
+            yield each
+            waiting += _list_called(each, kind)
+
+
+def _list_names(function: types.FunctionType) -> frozenset[str]:
+    return frozenset(name for code in _list_codes(function.__code__) for name in code.co_names)
 
 
 def _list_codes(code: types.CodeType) -> Iterator[types.CodeType]:
@@ -104,8 +120,9 @@ def _list_codes(code: types.CodeType) -> Iterator[types.CodeType]:
             yield from _list_codes(each)
 
 
-def _list_called(function: types.FunctionType, names: set[str], kind: type | None) -> Iterator[types.FunctionType]:
+def _list_called(function: types.FunctionType, kind: type | None) -> Iterator[types.FunctionType]:
     """Yield the functions that one may call: of its module, of modules and classes that it names, and of its class."""
+    names = _list_names(function)
     around = {**function.__globals__, **read_closure(function)}
     known = [around[name] for name in {*names, *function.__code__.co_freevars} if name in around]
     holders = [each for each in (*known, kind) if isinstance(each, types.ModuleType | type)]

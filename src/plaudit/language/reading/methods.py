@@ -11,7 +11,7 @@ from functools import cached_property
 
 from plaudit.errors import PlauditError
 from plaudit.language.field import to_number
-from plaudit.language.reading.changes import may_own_change
+from plaudit.language.reading.changes import list_own_names, may_own_change
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import read_record_call
 from plaudit.language.reading.expressions import find_attribute, read_constant, read_name
@@ -57,6 +57,7 @@ def _read_attribute(context: Context, node: ast.Attribute) -> Value:
         call = ast.copy_location(ast.Call(node, [], []), node)
         return _read_own(context, owner, member, call, [base], lambda: find_attribute(context, base, node))
     elif (constant := _find_constant(context, owner, path)) is not MISSING:
+        _refuse_written_part(context, path, node)
         context.parts.update(list_part_names(path))
         context.reads.pop(path[-2], None)  # it is no field, but holds constants
         return read_constant(context, constant, node)
@@ -80,6 +81,13 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value | None:
         return None
     bound = _bind(owner, member, base)
     return _read_own(context, owner, member, node, bound, lambda: read_record_call(context, base, node))
+
+
+def _refuse_written_part(context: Context, path: tuple[str, ...], node: ast.Attribute) -> None:
+    """Refuse a table of the class of which a dropped statement has changed an entry."""
+    for each in context.written:
+        if each[: len(path)] == path and each[-1] != "()":
+            refuse_written(context, each, node)
 
 
 def _refuse_lost(context: Context, path: tuple[str, ...], node: ast.Call) -> None:
@@ -167,11 +175,16 @@ def _read_own(
 
 
 def _refuse_cached(context: Context, member: object, node: ast.Attribute) -> None:
-    """Refuse a cached property or method that assigns: it does so the first time alone."""
-    cached = isinstance(member, cached_property) or hasattr(member, "cache_info")
-    if cached and may_own_change(context, node.attr):
+    """Refuse a cached property or method that assigns, or that reads what was assigned: it runs only once."""
+    if not isinstance(member, cached_property) and not hasattr(member, "cache_info"):
+        return
+    if may_own_change(context, node.attr):
         what = f"`{ast.unparse(node)}` is cached, and what it assigns it assigns only the first time."
         raise context.error(node, what, "Drop the cache, or what it assigns.")
+    assigned = {name.rpartition(".")[2] for name in context.writes} & list_own_names(context, node.attr)
+    if assigned:
+        what = f"`{ast.unparse(node)}` is cached, and reads `{min(assigned)}`, which the function assigns."
+        raise context.error(node, what, "Drop the cache.")
 
 
 def _refuse_returned(context: Context, function: types.FunctionType, value: Record) -> None:

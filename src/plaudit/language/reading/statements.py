@@ -34,6 +34,7 @@ from plaudit.language.reading.helpers import define_helper
 from plaudit.language.reading.in_place import change_local
 from plaudit.language.reading.paths import are_same
 from plaudit.language.reading.presence import note_suppositions
+from plaudit.language.reading.sharing import is_shared
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -334,6 +335,27 @@ def _complete_names(context: Context, flows: list[tuple[int, Flow, ast.AST]], la
         last.names = names | last.names
 
 
+def _list_named(context: Context, node: ast.expr) -> list[Value]:
+    """Return the lists, dicts and arrays with a name that a loop runs over, and not over a copy of them."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("list", "tuple"):
+        return []
+    names = [ast.unparse(each) for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute)]
+    return [context.names[name] for name in names if isinstance(context.names.get(name), Vector | Dictionary)]
+
+
+def _refuse_changed(context: Context, statement: ast.For, turns: list[Value], at: int, names: Names) -> None:
+    """Refuse to go on with a loop whose next turn is another one now: a turn before has changed what it runs over."""
+    if context.scope.fields is None:
+        return  # what the list holds is not known yet
+    with context.using(dict(names)), context.trying(keep=False):
+        now = list_rows(context, statement.iter)
+    if len(now) == len(turns) and (at == len(turns) or are_same(now[at], turns[at])):
+        return
+    shown = ast.unparse(statement.iter)
+    advice = f"Loop over a copy: `for ... in list({shown}):`, or collect what is new under another name."
+    raise context.error(statement.iter, f"the loop changes `{shown}`, which it runs over.", advice)
+
+
 @runs(ast.For)
 def _run_loop(context: Context, statement: ast.For) -> Flow:
     """Read a `for` turn by turn, each where none before it returned or broke off."""
@@ -344,7 +366,10 @@ def _run_loop(context: Context, statement: ast.For) -> Flow:
     going = context.names
     turns = list_rows(context, statement.iter)
     count_turns(context, len(turns), statement.iter)
-    for value in turns:
+    over, changed = _list_named(context, statement.iter), len(context.changed)
+    for at, value in enumerate(turns):
+        if any(is_shared(old, each) for old in context.changed[changed:] for each in over):
+            _refuse_changed(context, statement, turns, at, going)
         with context.using(dict(going)) as going:
             context.bind(statement.target, value)
         flow = read_block(context, statement.body, going)
@@ -361,6 +386,8 @@ def _run_loop(context: Context, statement: ast.For) -> Flow:
             break
         going = goes_on
     else:
+        if any(is_shared(old, each) for old in context.changed[changed:] for each in over):
+            _refuse_changed(context, statement, turns, len(turns), going)
         last = read_block(context, statement.orelse, going)
         if last.returned is not False:
             early.append((both(context, staying, last.returned), last.value))
