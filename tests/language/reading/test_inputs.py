@@ -203,7 +203,10 @@ def test_a_record_is_asked_for_its_parts():
 
 
 NOT_SAID = {
-    "a key": ("def f(x, info):\n    if 'success' in info:\n        x += 10.0\n    return x\n", "'info.success' is there"),
+    "a key": (
+        "def f(x, info):\n    if 'success' in info:\n        x += 10.0\n    return x\n",
+        "'info.success' is there",
+    ),
     "no key": ("def f(x, info): return x if 'success' not in info else 0.0", "'info.success' is there"),
     "an attribute": ("def f(x, env): return x if hasattr(env, 'goal') else 0.0", "'env.goal' is there"),
     "an attribute further down": ("def f(x, env): return x if hasattr(env.cfg, 'goal') else 0.0", "'env.cfg.goal' is"),

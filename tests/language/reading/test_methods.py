@@ -279,7 +279,10 @@ def test_an_attribute_that_no_method_assigns_is_not_there_and_a_note_says_so():
     for function in (kind.f, make(kind).f):
         reward = reward_of_method(function)
         assert reward.score(x=1.0, speed=2.0).total == make(kind, speed=2.0).f(1.0) == 3.0
-        assert reward.notes[0].what == "`self.bonus` is taken not to be there: Env does not have it, and it is not declared."
+        assert (
+            reward.notes[0].what
+            == "`self.bonus` is taken not to be there: Env does not have it, and it is not declared."
+        )
 
 
 def test_methods_that_are_not_there_are_left_out():
@@ -301,6 +304,7 @@ UNCERTAIN = {
     "set in __init__": "def __init__(self): self.w = 3.0\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
     "set in a loop": "def reset(self): setattr(self, self.name, 1.0)\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
     "read further on": "def f(self, x): return x + (self.w if hasattr(self, 'w') else self.speed)",
+    "an annotation": "w: float\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
     "a slot": "__slots__ = ('w',)\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
     "whatever is asked for": "def __getattr__(self, name): return 1.0\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
     "an attribute that may be called": "def __init__(self): self.w = 3.0\ndef f(self, x): return x if callable(self.w) else self.speed",
@@ -356,5 +360,43 @@ def test_a_class_that_a_function_makes_is_read(taken):
 def test_a_method_whose_class_is_gone_does_not_call_others():
     function = module(MADE)["keep"]()
     gc.collect()
-    with pytest.raises(PlauditError, match=r"the class 'Env', which is not found\.(.|\n)*Take .*: term\(Env\(\)\.f\)\."):
+    with pytest.raises(
+        PlauditError, match=r"the class 'Env', which is not found\.(.|\n)*Take .*: term\(Env\(\)\.f\)\."
+    ):
         reward_of_method(function, Field("cost"))
+
+
+OWN_OPERATIONS = {
+    "an entry": "def __getitem__(self, key): return 4.0\ndef f(self, x): return self['speed'] * x",
+    "a membership": "def __contains__(self, key): return False\ndef f(self, x): return x if 'speed' in self else self.speed",
+    "an equality": "def __eq__(self, other): return True\ndef f(self, x): return x if self == None else self.speed",
+    "an item": "def __setitem__(self, key, value): self.k = value\ndef f(self, x):\n    self['a'] = 1.0\n    return x * self.speed",
+    "a deletion": "def __delitem__(self, key): self.k = 1.0\ndef f(self, x):\n    del self['a']\n    return x * self.speed",
+    "an assignment": "def __setattr__(self, name, value): pass\ndef f(self, x):\n    self.a = x\n    return self.a * self.speed",
+    "any attribute": "K = 2.0\ndef __getattribute__(self, name): return 3.0\ndef f(self, x): return self.K * x + self.speed",
+}
+
+
+@pytest.mark.parametrize("body", OWN_OPERATIONS.values(), ids=OWN_OPERATIONS)
+def test_what_a_class_does_in_its_own_way_is_refused(body):
+    with pytest.raises(PlauditError):
+        reward_of_method(load_class(body).f)
+
+
+CACHED = {
+    "a property that reads it": "@functools.cached_property\ndef p(self): return self.a * self.speed\ndef f(self, x):\n    self.a = x\n    q = self.p\n    self.a = 1.0\n    return q + self.p",
+    "a method that reads it": "@functools.lru_cache\ndef p(self, k): return self.q(k)\ndef q(self, k): return self.a * self.speed * k\ndef f(self, x):\n    self.a = x\n    return self.p(2.0)",
+    "a property that assigns": "@functools.cached_property\ndef p(self):\n    self.a = 1.0\n    return self.speed\ndef f(self, x): return x + self.p",
+}
+
+
+@pytest.mark.parametrize("body", CACHED.values(), ids=CACHED)
+def test_what_is_cached_does_not_see_what_is_assigned(body):
+    with pytest.raises(PlauditError, match=r"`self\.p` is cached"):
+        reward_of_method(load_class(body).f)
+
+
+def test_a_table_of_the_class_that_a_dropped_line_changes_is_not_read():
+    kind = load_class("W = {'a': 1.0}\ndef f(self, x):\n    self.W['a'] += x\n    return self.W['a'] * self.speed")
+    with pytest.raises(PlauditError, match=r"is changed by `self\.W\['a'\] \+= x`"):
+        reward_of_method(kind.f)

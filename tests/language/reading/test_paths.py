@@ -184,6 +184,11 @@ def test_what_is_shared_is_not_one_number_for_parts_in_two_terms():
     two = load("def two(self, x): return x * self.cfg.other.sigma")["two"]
     with pytest.raises(ReadError, match=r"'one' and 'two' cannot be read together: .*\n.*'rewards_sigma' and"):
         Reward("r", version="1", terms=[term(one), term(two)], fields=[Field("x")], shared={"sigma": 2.0})
-    reward = Reward("r", version="1", terms=[term(one), term(two)], fields=[Field("x")],
-        shared={"rewards_sigma": 2.0, "other_sigma": 1.0})
+    reward = Reward(
+        "r",
+        version="1",
+        terms=[term(one), term(two)],
+        fields=[Field("x")],
+        shared={"rewards_sigma": 2.0, "other_sigma": 1.0},
+    )
     assert reward.score(x=3.0).total == 9.0

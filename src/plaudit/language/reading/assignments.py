@@ -190,7 +190,7 @@ def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
     if not isinstance(base, Record | Undeclared) or not base.path or base.path[0] in RECORDS:
         raise context.error(target, *explain_unsupported_target(target))
     if base.path == (context.receiver,) and has_setter(context.owner, target.attr):
-        what = f"assigning to `{ast.unparse(target)}` runs a function of the class, such as a setter."
+        what = f"`{ast.unparse(target)}` is a property, or its class has `__setattr__`: assigning to it runs that."
         raise context.error(target, what, "Assign to a local name.")
     context.write(format_part(base, target.attr), value)
 

@@ -8,14 +8,15 @@ import ast
 import dis
 import types
 from collections.abc import Callable, Iterator
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from inspect import getattr_static
 
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.effects import FILLING, resolve
 from plaudit.language.reading.owners import MISSING, find_function, find_member
+from plaudit.language.reading.presence import is_own
 from plaudit.language.reading.source import is_installed, read_closure
-from plaudit.language.reading.values import Nested
+from plaudit.language.reading.values import Nested, Record
 
 _WHOLE = (
     ast.BoolOp, ast.Dict, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.Lambda, ast.ListComp, ast.SetComp,
@@ -53,12 +54,27 @@ def may_change_here(context: Context, node: ast.AST) -> bool:
             return may_own_change(context, name)
         case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[value, name, *_]) if _is_self(context, value):
             return not isinstance(name, ast.Constant) or may_own_change(context, str(name.value))
-        case ast.Call(func=ast.Name(id=name)) if isinstance(context.names.get(name), Nested):
-            return True
-        case ast.Call(func=called):
-            function = find_function(resolve(called, context.find))
+        case ast.Call(func=ast.Name(id=name)) if isinstance(value := context.names.get(name), Nested | Record):
+            own = isinstance(value, Record) and is_own(context, value.path)
+            return may_own_change(context, value.path[1]) if own else isinstance(value, Nested)
+        case ast.Call(func=ast.Name() | ast.Attribute() as called):
+            function = _find_called(resolve(called, context.find))
             return isinstance(function, types.FunctionType) and _may_change(function, None)
+        case ast.Call():
+            return True  # `steps[0]()`
     return False
+
+
+def _find_called(called: object) -> object:
+    """Return the plain function that a call runs: of a partial function, a class, or an object that is called."""
+    while isinstance(called, partial):
+        called = called.func
+    function = find_function(called)
+    if isinstance(function, types.FunctionType) or function is None:
+        return function
+    own = called if isinstance(called, type) else type(called)
+    name = "__init__" if isinstance(called, type) else "__call__"
+    return find_function(getattr_static(own, name, None))
 
 
 def may_own_change(context: Context, name: str) -> bool:

@@ -26,7 +26,7 @@ from plaudit.language.reading.expressions import (
 from plaudit.language.reading.inputs import read_part, refuse_record
 from plaudit.language.reading.lists import is_choice_of_records, is_same_record, may_be_same_record
 from plaudit.language.reading.paths import are_same
-from plaudit.language.reading.presence import is_none, is_there
+from plaudit.language.reading.presence import has_key, is_none
 from plaudit.language.reading.texts import is_text
 from plaudit.language.reading.values import (
     Constant,
@@ -275,7 +275,7 @@ def _is_given_flag(context: Context, value: Value) -> bool:
 
 def _find_member(context: Context, value: Value, table: Value, node: ast.AST) -> Value:
     if isinstance(table, Record) and isinstance(value, Constant) and isinstance(value.value, str):
-        return Constant(is_there(context, read_part(context, (*table.path, value.value), node), node))
+        return Constant(has_key(context, table, read_part(context, (*table.path, value.value), node), node))
     if is_open(table):
         return find_open(table) or table
     if isinstance(table, Dictionary):

@@ -22,7 +22,7 @@ from plaudit.language.parameters import Fixed, Parameter
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.owners import find_lost_class
-from plaudit.language.reading.source import Source, SourceLine, list_assigned, read_current
+from plaudit.language.reading.source import Source, SourceLine, list_assigned, mentions_again, read_current
 from plaudit.language.reading.values import Constant, Names, Ref, Value
 from plaudit.terminal import escape_controls
 
@@ -206,6 +206,7 @@ class Context:
         self.supposed: list[tuple[Path, PlauditError]] = []  # what is taken to be there, and what to say if it is not
         self.undecided: list[ReadError] = []  # questions with another answer for another caller
         self.origins: dict[int, tuple[Value, set[int]]] = {}  # what joined lists, dicts and arrays were before
+        self.iterators: dict[int, Value] = {}  # lists that stand for what runs only once, such as `zip(v, w)`
         self.libraries: set[str] = set()  # whose arrays the caller was found to pass
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
         self.path: int | None = None
@@ -217,6 +218,9 @@ class Context:
         self.source = source
         self.locals = list_assigned(source.tree)
         self.given = tuple(names.values())  # never changed in place
+        for name, value in names.items():
+            if id(value) in self.iterators:
+                self.refuse_iterator(name)
         self.begin_statement(names)
 
     def open_helper(self, source: Source, names: Names) -> "Context":
@@ -246,8 +250,16 @@ class Context:
 
     def assign(self, name: str, value: Value) -> None:
         """Give a local name a value."""
+        if id(value) in self.iterators:
+            self.refuse_iterator(name)
         self.names[name] = value
         self.label(value, name)
+
+    def refuse_iterator(self, name: str) -> None:
+        """Refuse a name for what runs only once, where the function may run over it again."""
+        if mentions_again(self.source.tree, name):
+            what = f"{name!r} is given what runs only once, and is read again."
+            raise self.error(self.source.tree, what, f"Make it a list: {name} = list(zip(v, w)).")
 
     def label(self, value: Value, name: str) -> None:
         """Remember what the author called a value."""

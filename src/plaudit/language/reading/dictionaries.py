@@ -17,7 +17,8 @@ from plaudit.language.reading.effects import SPECIAL
 from plaudit.language.reading.expressions import chain, list_items, read_truth
 from plaudit.language.reading.inputs import read_member
 from plaudit.language.reading.paths import show_call
-from plaudit.language.reading.presence import is_there
+from plaudit.language.reading.presence import has_attribute
+from plaudit.language.reading.sharing import remember_origins
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -95,11 +96,12 @@ def read_dict_method(context: Context, base: Dictionary, node: ast.Call) -> Valu
         case "get", [key, *default] if len(default) <= 1:
             return look_up_key(context, base, key, node, default[0] if default else Constant(None))
         case "keys", []:
-            return Vector(tuple(list_items(context, base, node)))
+            return remember_origins(context, Vector(tuple(list_items(context, base, node))), base)
         case "values", []:
-            return Vector(tuple(base.items.values()))
+            return remember_origins(context, Vector(tuple(base.items.values())), base)
         case "items", []:
-            return Vector(tuple(Vector((Constant(key), value)) for key, value in base.items.items()))
+            pairs = tuple(Vector((Constant(key), value)) for key, value in base.items.items())
+            return remember_origins(context, Vector(pairs), base)
         case "copy", []:
             return Dictionary(base.items, base.attributes)
     advice = "A dict has d[key], d.get(key, 0), d.keys(), d.values(), d.items() and d.copy()."
@@ -191,7 +193,7 @@ def read_attribute_call(context: Context, called: object, node: ast.Call) -> Val
     value = context.read(ast.copy_location(ast.Attribute(node.args[0], known, ast.Load()), node))
     if called is getattr:
         return _read_default(context, value, default, known, node)
-    return find_open(value) or Constant(is_there(context, value, node))
+    return find_open(value) or Constant(has_attribute(context, value, node))
 
 
 def _read_default(context: Context, value: Value, default: list[Value | None], key: str, node: ast.AST) -> Value:

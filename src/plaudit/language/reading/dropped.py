@@ -12,7 +12,7 @@ from plaudit.language.field import RECORDS
 from plaudit.language.reading.changes import may_change_here
 from plaudit.language.reading.context import Context, Path
 from plaudit.language.reading.effects import FILLING, SPECIAL, changes_something, is_reporting
-from plaudit.language.reading.owners import MISSING, find_member, has_setter
+from plaudit.language.reading.owners import MISSING, find_member, has_setter, has_special
 from plaudit.language.reading.paths import find_declared, list_part_names
 from plaudit.language.reading.values import Constant, Record, Ref, Unassigned, Undeclared
 
@@ -82,7 +82,8 @@ def find_written(
 ) -> Dropped | None:
     """Return what assigning to an item changes, where that may be dropped: it is not a field, nor made here."""
     container = None if fills_part(context, target) else find_container(context, target.value)
-    if container is None:
+    own = container == (context.receiver,)
+    if container is None or (own and has_special(context.owner, "__setitem__", "__delitem__")):
         return None
     key = _find_key(context, target.slice)
     entry = (*container, _ANY if key is None else str(key))

@@ -213,6 +213,8 @@ def is_callable(context: Context, node: ast.expr) -> Value:
         return Constant(True)
     if isinstance(value, Record) or is_own_method(context, named):
         what = f"whether `{ast.unparse(node)}` can be called is not known."
-        raise context.error(node, what, "Drop the test, or make it a flag: declare Field(..., flag=True) and test that.")
+        raise context.error(
+            node, what, "Drop the test, or make it a flag: declare Field(..., flag=True) and test that."
+        )
     known = value.value if isinstance(value, Constant) and to_number(value.value) is None else None
     return Constant(isinstance(value, Nested) or callable(known))

@@ -116,7 +116,7 @@ def find_member(owner: Owner, name: str) -> object:
         and owner.receiver is not owner.kind
     ):
         return MISSING  # the object has a value of its own
-    if _has_own(owner.kind, "__getattribute__"):
+    if has_special(owner, "__getattribute__"):
         return MISSING  # whatever that gives
     return _find_raw(owner.kind, name)
 
@@ -125,13 +125,13 @@ def has_setter(owner: Owner | None, name: str) -> bool:
     """Return whether a class runs something where one of its objects is given a value under a name."""
     if owner is None:
         return False
-    return hasattr(type(_find_raw(owner.kind, name)), "__set__") or _has_own(owner.kind, "__setattr__")
+    return hasattr(type(_find_raw(owner.kind, name)), "__set__") or has_special(owner, "__setattr__")
 
 
-def _has_own(kind: type, name: str) -> bool:
-    """Return whether a class has a special method that its author wrote."""
-    function = find_function(_find_raw(kind, name))
-    return isinstance(function, types.FunctionType) and not is_installed(function)
+def has_special(owner: Owner | None, *names: str) -> bool:
+    """Return whether a class has one of some special methods that its author wrote."""
+    found = () if owner is None else [find_function(_find_raw(owner.kind, name)) for name in names]
+    return any(isinstance(each, types.FunctionType) and not is_installed(each) for each in found)
 
 
 def find_rival(owner: Owner, name: str) -> type | None:
@@ -163,13 +163,19 @@ def find_setter(owner: Owner, name: str, *, seen: bool = False) -> str:
 def has_member(owner: Owner, name: str) -> bool | None:
     """Return whether every object of a class has an attribute; None where that is not known."""
     member = _find_raw(owner.kind, name)
-    if _has_own(owner.kind, "__getattribute__"):
+    if has_special(owner, "__getattribute__"):
         return None
     if member is not MISSING:
         return None if isinstance(member, property | functools.cached_property) or ismemberdescriptor(member) else True
     if name in getattr(owner.receiver, "__dict__", {}):
         return None if find_setter(owner, f"del {name}") else True
-    if _find_raw(owner.kind, "__getattr__") is not MISSING or find_rival(owner, name) is not None or find_setter(owner, name):
+    named = any(name in vars(each).get("__annotations__", {}) for each in owner.kind.__mro__)
+    if (
+        named
+        or _find_raw(owner.kind, "__getattr__") is not MISSING
+        or find_rival(owner, name) is not None
+        or find_setter(owner, name)
+    ):
         return None
     return None if owner.receiver is None and mentions(owner.kind, name) else False
 

@@ -10,13 +10,29 @@ import ast
 from plaudit.errors import PlauditError, UnknownField, did_you_mean
 from plaudit.language.field import RECORDS
 from plaudit.language.reading.context import Context, Path
-from plaudit.language.reading.owners import has_member, has_method
+from plaudit.language.reading.owners import has_member, has_method, has_special
 from plaudit.language.reading.paths import drop_same, list_part_names, suggest_name
 from plaudit.language.reading.values import Record, Value, format_path
 
 
-def is_there(context: Context, value: Value, node: ast.AST) -> bool:
-    """Return whether `self` has an attribute, or a mapping a key; `value` is what reading it gives."""
+def has_key(context: Context, table: Record, value: Value, node: ast.AST) -> bool:
+    """Return whether a mapping has a key; `value` is what reading it gives."""
+    refuse_special(context, table.path, "__contains__", node)
+    if isinstance(value, Record):
+        _suppose(context, value.path, node, "is there")
+    return True
+
+
+def refuse_special(context: Context, path: Path, name: str, node: ast.AST) -> None:
+    """Refuse an operation on `self` for which its class has a method, which is not read."""
+    if path == (context.receiver,) and has_special(context.owner, name):
+        assert context.owner is not None
+        what = f"this runs `{name}` of {context.owner.kind.__name__}, which is not read."
+        raise context.error(node, what, "Call a method that does the same: self.find(key).")
+
+
+def has_attribute(context: Context, value: Value, node: ast.AST) -> bool:
+    """Return whether an object has an attribute; `value` is what reading it gives."""
     if not isinstance(value, Record):
         return True
     path = value.path
@@ -36,6 +52,7 @@ def is_there(context: Context, value: Value, node: ast.AST) -> bool:
 
 def is_none(context: Context, value: Record, node: ast.AST) -> bool:
     """Return whether something that is not declared is None: a method of the class is not, nor is what has parts."""
+    refuse_special(context, value.path, "__eq__", node)
     if value.path[0] not in RECORDS and value.path != (context.receiver,) and not is_own_method(context, value):
         _suppose(context, value.path, node, "is None")
     return False
