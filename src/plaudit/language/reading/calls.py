@@ -15,7 +15,7 @@ from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function
 from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, list_elements, read_builtin_loop, read_counted
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.configs import list_attributes, make_slice, read_object_attribute
-from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.context import Context, Path, reads
 from plaudit.language.reading.decorators import unwrap
 from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
 from plaudit.language.reading.entrywise import cast_entry, map_node, to_flag, truncate
@@ -158,7 +158,7 @@ def _read_call(context: Context, node: ast.Call) -> Value:
 
 def _call_own(context: Context, function: Value, node: ast.Call) -> Value | None:
     """Return what a method of the class returns that was given a name, `cost = self.cost`; None for anything else."""
-    path = getattr(function, "path", ())
+    path: Path = getattr(function, "path", ())
     if not is_own(context, path):
         return None
     named = ast.copy_location(ast.Attribute(node.func, path[1], ast.Load()), node)

@@ -1,7 +1,7 @@
 """What a line changes that is dropped otherwise: methods and properties of the class, and helpers, that assign.
 
-`print(self.step())` makes no difference by what it prints, but by what `step` assigns to `self`. Such a call is read for
-what it assigns. A function that cannot assign anything need not be read: its code says so.
+`print(self.step())` makes no difference by what it prints, but by what `step` assigns to `self`. Such a call is read
+for what it assigns. A function that cannot assign anything need not be read: its code says so.
 """
 
 import ast
@@ -54,9 +54,10 @@ def may_change_here(context: Context, node: ast.AST) -> bool:
             return may_own_change(context, name)
         case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[value, name, *_]) if _is_self(context, value):
             return not isinstance(name, ast.Constant) or may_own_change(context, str(name.value))
-        case ast.Call(func=ast.Name(id=name)) if isinstance(value := context.names.get(name), Nested | Record):
-            own = isinstance(value, Record) and is_own(context, value.path)
-            return may_own_change(context, value.path[1]) if own else isinstance(value, Nested)
+        case ast.Call(func=ast.Name(id=name)) if isinstance(context.names.get(name), Nested):
+            return True
+        case ast.Call(func=ast.Name(id=name)) if isinstance(known := context.names.get(name), Record):
+            return is_own(context, known.path) and may_own_change(context, known.path[1])
         case ast.Call(func=ast.Name() | ast.Attribute() as called):
             function = _find_called(resolve(called, context.find))
             return isinstance(function, types.FunctionType) and _may_change(function, None)

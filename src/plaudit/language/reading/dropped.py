@@ -16,7 +16,6 @@ from plaudit.language.reading.owners import MISSING, find_member, has_setter, ha
 from plaudit.language.reading.paths import find_declared, list_part_names
 from plaudit.language.reading.values import Constant, Record, Ref, Unassigned, Undeclared
 
-
 BUFFERS = ("rew_buf", "reward_buf", "rewards", "reward")
 """Where functions of simulations that return nothing leave the reward, a float: `self.rew_buf[:] = ...`."""
 

@@ -97,6 +97,7 @@ def _search_class(function: types.FunctionType, name: str) -> type | None:
     """Return the class of this name, of all there are, that has a function among its own."""
     waiting: list[type] = [object]
     seen = set[type]()
+    kind: type
     while waiting:
         for kind in type.__subclasses__(waiting.pop()):
             if kind in seen:
@@ -229,7 +230,7 @@ def _is_current(kind: type) -> bool:
 
 @lru_cache(maxsize=256)
 def _list_stores(kind: type) -> Mapping[str, frozenset[str]]:
-    """Return which attributes each function of a class assigns, `del x` of those it deletes; "*" where it is not seen."""
+    """Return which attributes each function of a class assigns, `del x` of those it deletes; "*" for any."""
     found = {}
     for name, member in vars(kind).items():
         setters: list[object] = [member.fset, member.fdel] if isinstance(member, property) else []
