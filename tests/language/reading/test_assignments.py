@@ -195,3 +195,33 @@ def test_the_reason_why_a_method_is_not_read_is_kept_where_it_is_unpacked():
     """
     with pytest.raises(ReadError, match=r"(?s)'parts' cannot be read.*statistics.median.*'parts' is read because 'f'"):
         Reward("r", version="1", terms=[term(module(f"import statistics\n{dedent(text)}")["Env"].f)], fields=[V])
+
+
+def test_parts_of_an_array_are_not_swapped_in_one_line():
+    for line in ("w[:2], w[1:] = w[1:], w[:2]", "w[0], w[1] = w[1], w[0]"):
+        text = f"import numpy as np\ndef f(x):\n    w = np.array([x, 2 * x, 1.0])\n    {line}\n    return w[0] - w[2]\n"
+        with pytest.raises(ReadError, match="is given a part of an array that another target has just changed"):
+            Reward("r", version="1", terms=[term(load(text)["f"])], fields=[Field("x")])
+
+
+def test_an_index_that_assigns_is_not_looked_up_twice():
+    text = """
+class Env:
+    def step(self):
+        self.k = self.k + 1
+        return 0
+    def f(self, x):
+        self.k = 0.0
+        parts = [x, 1.0]
+        parts[self.step()] += x
+        return sum(parts) + self.k
+"""
+    with pytest.raises(ReadError, match=r"`parts\[self\.step\(\)\]` assigns something where it is looked up"):
+        Reward("r", version="1", terms=[term(load(text)["Env"].f)], fields=[Field("x")])
+
+
+@pytest.mark.parametrize("view", ["values", "items", "keys"])
+def test_a_view_of_a_dict_that_changes_is_not_read(view):
+    text = f"def f(x):\n    d = {{'a': x}}\n    seen = d.{view}()\n    d['b'] = 1.0\n    return x + len(seen)\n"
+    with pytest.raises(ReadError, match="'seen' may share entries with a value that was changed in place"):
+        Reward("r", version="1", terms=[term(load(text)["f"])], fields=[Field("x")])

@@ -223,3 +223,144 @@ def test_a_shared_number_that_only_another_method_reads_is_a_note():
     assert Reward.from_json(reward.to_json()) == reward
     with pytest.raises(UnknownParameter, match="nor reads it from a record"):
         reward_of(kind, shared={"gain": 2.0, "again": 1.0})
+
+
+CHANGES = """\
+import functools, logging
+
+logger = logging.getLogger("rewards")
+
+
+def move(env):
+    env.k = env.k + 1
+    return env.k
+
+
+def half(value):
+    return value / 2
+
+
+class Env:
+    def bump(self):
+        self.k = self.k + 1
+        return self.k
+
+    def twice(self):
+        return self.bump() + self.bump()
+
+    def helped(self):
+        return move(self)
+
+    @property
+    def prop(self):
+        self.k = self.k + 1
+        return self.k
+
+    @property
+    def above(self):
+        return self.prop + 1
+
+    @property
+    def calm(self):
+        return half(self.k)
+
+    @functools.cached_property
+    def kept(self):
+        self.k = self.k + 1
+        return self.k
+
+    def f(self, x, info):
+        self.k = 1.0
+        BODY
+        return self.k * x
+"""
+
+
+class Anything(dict):
+    """Holds whatever is asked for, and takes whatever is put there."""
+
+    def __missing__(self, key):
+        return Anything()
+
+    def __delitem__(self, key):
+        pass
+
+    def __setitem__(self, key, value):
+        pass
+
+    def __add__(self, other):
+        return self
+
+    def info(self, text):
+        pass
+
+    def append(self, value):
+        pass
+
+
+def read_changing(body, *fields):
+    kind = module(CHANGES.replace("BODY", body.replace("\n", "\n        ")))["Env"]
+    reward = Reward("tried", version="1", terms=[term(name="f")(kind.f)], fields=[Field("x"), *fields])
+    env = kind()
+    env.logs, env.sensor = Anything(), lambda value: value
+    return reward, [env.f(x, Anything()) for x in (2.0, -3.0)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(
+    "body",
+    [
+        "del self.logs[self.bump()]",
+        "self.logs[self.bump()] = 3",
+        "self.logs[self.bump()] += 3",
+        "self.logs[self.bump(), 1] = self.logs[self.prop] = 3",
+        "self.logs[self.bump():] = 3",
+        "info[f'{self.bump()}'] = x",
+        "info[move(self)] = x",
+        "print(self.prop)",
+        "print(self.above, end='')",
+        "print(f'{x} {self.bump()} {self.prop}')",
+        "print(self.twice(), self.helped(), half(self.prop))",
+        "print(self.sensor(self.bump()))",
+        "print(getattr(self, 'prop'), hasattr(self, 'above'))",
+        "text = f'{self.prop}'",
+        "q = self.sensor(self.bump())",
+        "self.logs['a'] = self.prop",
+        "self.logs['a']['b'] = self.prop",
+        "self.logs.append(self.prop)",
+        "self.logs[self.bump()].info('x')",
+        "logger.info('%s', self.prop + 1)",
+        "if self.prop > 1:\n    print('x')",
+        "if x > 0:\n    print(self.prop)",
+        "for _ in range(3):\n    self.logs['a'] = self.prop",
+        "print(self.calm)",
+    ],
+)
+def test_what_a_dropped_line_assigns_is_read(body):
+    reward, wanted = read_changing(body)
+    assert [reward.score(x=x).total for x in (2.0, -3.0)] == wanted
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "info['a'] = [self.bump() for _ in range(2)]",
+        "parts = [self.bump() for _ in range(2)]",
+        "print([self.prop for _ in range(2)])",
+        "print(x > 0 and self.bump())",
+        "print(self.bump() if x > 0 else 0)",
+        "print(self.__setattr__('k', 9.0))",
+        "print(self.kept, self.kept)",
+        "q = self.kept + self.kept",
+        "vars(self)['k'] = 9.0",
+    ],
+)
+def test_what_a_dropped_line_assigns_is_refused_where_it_is_not_clear(body):
+    with pytest.raises(PlauditError):
+        read_changing(body)
+
+
+def test_what_stands_before_the_score_is_read_for_what_it_assigns():
+    kind = module(CHANGES.replace("BODY", "return self.bump(), self.k * x"))["Env"]
+    made = term(name="f", part=1)(kind.f)
+    assert Reward("tried", version="1", terms=[made], fields=[Field("x")]).score(x=3.0).total == kind().f(3.0, {})[1]

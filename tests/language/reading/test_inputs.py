@@ -1,5 +1,6 @@
 """Parameters such as `self`, `obs` and `params` are records: their parts are fields, or parameters that terms share."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -188,7 +189,7 @@ def f(self, x):
         "getattr(self, 'x')",
         "getattr(self, 'x', 1.0)",
         "self.x if hasattr(self, 'x') else 0.0",
-        "hasattr(self, 'z') + self.x",
+        "hasattr(self, 'x') + self.x",
     ],
 )
 def test_attributes_are_read_by_their_names(expression):
@@ -197,8 +198,69 @@ def test_attributes_are_read_by_their_names(expression):
 
 
 def test_a_record_is_asked_for_its_parts():
-    function, reward = read("def f(o): return (1.0 if 'x' in o else 0.0) + (2.0 if 'z' in o else 0.0) + o['x']", "x")
+    function, reward = read("def f(o): return (1.0 if 'x' in o else 0.0) + o['x']", "x")
     assert reward.score(x=2.5).total == function({"x": 2.5})
+
+
+NOT_SAID = {
+    "a key": (
+        "def f(x, info):\n    if 'success' in info:\n        x += 10.0\n    return x\n",
+        "'info.success' is there",
+    ),
+    "no key": ("def f(x, info): return x if 'success' not in info else 0.0", "'info.success' is there"),
+    "an attribute": ("def f(x, env): return x if hasattr(env, 'goal') else 0.0", "'env.goal' is there"),
+    "an attribute further down": ("def f(x, env): return x if hasattr(env.cfg, 'goal') else 0.0", "'env.cfg.goal' is"),
+    "None": ("def f(self, x): return x if self.goal is None else 0.0", "'self.goal' is None"),
+    "not None": ("def f(self, x): return x if self.goal is not None else 0.0", "'self.goal' is None"),
+    "equal to None": ("def f(self, x): return x if self.goal == None else 0.0", "'self.goal' is None"),
+    "a parameter": ("def f(x, goal): return x if goal is not None else 0.0", "'goal' is None"),
+    "an entry with a default": ("def f(x, info): return x if info.get('goal') is None else 0.0", "'info.goal' is None"),
+    "a branch": (
+        "def f(self, x):\n    if self.goal is None:\n        return 0.0\n    return x\n",
+        "'self.goal' is None",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "asked"), NOT_SAID.values(), ids=NOT_SAID)
+def test_whether_something_undeclared_is_there_is_refused(text, asked):
+    with pytest.raises(UnknownField) as raised:
+        read(text, "x")
+    message = str(raised.value)
+    assert f"asks whether {asked}" in message
+    assert re.search(r"declare Field\('(goal|success)'\).*test a flag that is declared; otherwise drop", message)
+
+
+SAID = {
+    "None": "def f(self, x):\n    if self.goal is None:\n        return 0.0\n    return x + self.goal.far\n",
+    "a key": "def f(o, x): return x + o['goal']['far'] if 'goal' in o else x",
+    "an attribute": "def f(self, x): return x + self.goal.far if hasattr(self, 'goal') else x",
+    "a parameter": "def f(x, goal):\n    if goal is not None:\n        x += goal.far\n    return x\n",
+}
+
+
+@pytest.mark.parametrize("text", SAID.values(), ids=SAID)
+def test_what_has_declared_parts_is_there(text):
+    function, reward = read(text, "x", "far")
+    goal = SimpleNamespace(far=3.0)
+    owner = {"goal": {"far": 3.0}} if "(o, x)" in text else SimpleNamespace(goal=goal)
+    passed = (2.0, goal) if "(x, goal)" in text else (owner, 2.0)
+    assert reward.score(x=2.0, far=3.0).total == function(*passed) == 5.0
+
+
+RAISES = [
+    "def f(self, x):\n    assert self.goal is not None\n    return x\n",
+    "def f(self, x):\n    if self.goal is None:\n        raise ValueError('reset first')\n    return x\n",
+]
+
+
+@pytest.mark.parametrize("text", RAISES)
+def test_a_note_says_where_a_function_raises_for_what_is_not_declared(text):
+    function, reward = read(text, "x")
+    assert reward.score(x=2.0).total == function(SimpleNamespace(goal=1.0), 2.0) == 2.0
+    assert [note.what for note in reward.notes] == [
+        "`self.goal` is not declared, and taken not to be None: the function raises where it is."
+    ]
 
 
 def test_a_method_of_a_class_is_a_term_as_it_stands():

@@ -1,5 +1,7 @@
 """A method reads what else its class has, in place: methods, properties and constants, as the object would."""
 
+import gc
+
 import pytest
 
 from plaudit import Field, PlauditError, Reward, term
@@ -27,6 +29,12 @@ BODIES = {
     "a private value assigned before": "def f(self, x):\n    self.__gain = x + 1\n    __y = self.speed\n    return self.__gain * __y",
     "a private property": "@property\ndef __fast(self): return self.speed > 1\ndef f(self, x): return x if self.__fast else -x",
     "an attribute that is there": "SCALE = 2.0\ndef f(self, x): return self.speed + (x if hasattr(self, 'SCALE') else 0.0)",
+    "a method that is there": "def cost(self, a): return a + self.speed\ndef f(self, x): return self.cost(x) if hasattr(self, 'cost') else 0.0",
+    "methods that are there": "def r_a(self, x): return x\ndef r_b(self, x): return self.speed\ndef f(self, x): return sum(getattr(self, f'r_{n}')(x) for n in ('a', 'b') if hasattr(self, f'r_{n}'))",
+    "a method that can be called": "def cost(self, a): return a + self.speed\ndef f(self, x): return self.cost(x) if callable(self.cost) and callable(getattr(self, 'cost', None)) else 0.0",
+    "a method that is not None": "def cost(self, a): return a + self.speed\ndef f(self, x): return self.cost(x) if getattr(self, 'cost', None) is not None else 0.0",
+    "a method with another name": "def cost(self, a): return a + self.speed\ndef f(self, x):\n    cost = getattr(self, 'cost', None)\n    return cost(x) if cost is not None and callable(cost) else 0.0",
+    "a table of methods": "def a(self, x): return x\ndef b(self, x): return 2 * self.speed\ndef f(self, x): return sum(w * each(x) for w, each in zip((3.0, 5.0), (self.a, self.b)))",
     "a method that assigns": "def note(self, a):\n    self.seen = a + 1\n    return a\ndef f(self, x): return self.note(x) * 2 + self.again() + self.speed\ndef again(self): return self.seen",
     "a method that returns nothing": "def prepare(self, a):\n    self.seen = a * self.speed\ndef f(self, x):\n    self.prepare(x)\n    return self.seen + 1",
     "a value assigned before the call": "def cost(self): return self.gain * self.speed\ndef f(self, x):\n    self.gain = x + 1\n    return self.cost()",
@@ -268,3 +276,131 @@ REFUSED = {
 def test_what_may_run_otherwise_is_refused(body, why):
     with pytest.raises(PlauditError, match=why):
         reward_of_method(load_class(body).f)
+
+
+def test_an_attribute_that_no_method_assigns_is_not_there_and_a_note_says_so():
+    kind = load_class("def f(self, x): return x + 10.0 * hasattr(self, 'bonus') + self.speed")
+    for function in (kind.f, make(kind).f):
+        reward = reward_of_method(function)
+        assert reward.score(x=1.0, speed=2.0).total == make(kind, speed=2.0).f(1.0) == 3.0
+        assert (
+            reward.notes[0].what
+            == "`self.bonus` is taken not to be there: Env does not have it, and it is not declared."
+        )
+
+
+def test_methods_that_are_not_there_are_left_out():
+    kind = load_class(
+        "def r_a(self, x): return x + self.speed\n"
+        "def f(self, x): return sum(getattr(self, f'r_{n}')(x) for n in ('a', 'b') if hasattr(self, f'r_{n}'))"
+    )
+    reward = reward_of_method(kind.f)
+    assert reward.score(x=1.0, speed=2.0).total == make(kind, speed=2.0).f(1.0) == 3.0
+    assert reward.notes[0].what.startswith("`self.r_b` is taken not to be there")
+
+
+def test_what_an_object_has_is_there():
+    kind = load_class("def f(self, x): return x + 10.0 * hasattr(self, 'bonus') + self.speed")
+    assert reward_of_method(make(kind, bonus=None).f).score(x=1.0, speed=2.0).total == 13.0
+
+
+UNCERTAIN = {
+    "set in __init__": "def __init__(self): self.w = 3.0\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
+    "set in a loop": "def reset(self): setattr(self, self.name, 1.0)\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
+    "read further on": "def f(self, x): return x + (self.w if hasattr(self, 'w') else self.speed)",
+    "an annotation": "w: float\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
+    "a slot": "__slots__ = ('w',)\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
+    "whatever is asked for": "def __getattr__(self, name): return 1.0\ndef f(self, x): return x if hasattr(self, 'w') else self.speed",
+    "an attribute that may be called": "def __init__(self): self.w = 3.0\ndef f(self, x): return x if callable(self.w) else self.speed",
+    "a method that is replaced": "def __init__(self): self.w = min\ndef w(self, x): return x\ndef f(self, x): return self.w(x) + self.speed",
+}
+
+
+@pytest.mark.parametrize("body", UNCERTAIN.values(), ids=UNCERTAIN)
+def test_what_objects_may_have_is_not_guessed(body):
+    with pytest.raises(PlauditError, match=r"not known|reads 'self\.w'|asks whether 'self\.w'|may be something else"):
+        reward_of_method(load_class(body).f)
+
+
+def test_what_a_subclass_has_is_not_guessed():
+    text = """
+    class Env:
+        def f(self, x): return x + self.speed if hasattr(self, "bonus") else 0.0
+    class Other(Env):
+        bonus = 2.0
+    """
+    found = module(text)
+    with pytest.raises(UnknownField, match=r"asks whether 'self\.bonus' is there"):
+        reward_of_method(found["Env"].f)
+    assert reward_of_method(found["Other"]().f).score(x=1.0, speed=2.0).total == 3.0
+
+
+MADE = """
+    def make(k):
+        class Env:
+            K = k
+            def cost(self, x): return self.K * x
+            @staticmethod
+            def half(x): return x / 2
+            def f(self, x): return self.cost(x) + self.speed + self.half(x)
+        return Env
+    def keep(): return make(3.0).f
+    """
+
+
+@pytest.mark.parametrize("taken", ["of the class", "of an object"])
+def test_a_class_that_a_function_makes_is_read(taken):
+    kinds = [module(MADE)["make"](k) for k in (3.0, 5.0)]
+    for kind, wanted in zip(kinds, (9.0, 13.0), strict=True):
+        function = kind.f if taken == "of the class" else make(kind).f
+        assert reward_of_method(function).score(x=2.0, speed=2.0).total == wanted
+    reward = reward_of_method(kinds[0].f, Field("cost"))
+    assert reward.score(x=2.0, speed=2.0, cost=7.0).total == 10.0
+    assert reward.notes[0].what == "`self.cost` is the field 'cost', and not what Env computes."
+    half = Reward("tried", version="1", terms=[term(kinds[0].half)], fields=[Field("x")])
+    assert half.score(x=2.0).total == 1.0
+
+
+def test_a_method_whose_class_is_gone_does_not_call_others():
+    function = module(MADE)["keep"]()
+    gc.collect()
+    with pytest.raises(
+        PlauditError, match=r"the class 'Env', which is not found\.(.|\n)*Take .*: term\(Env\(\)\.f\)\."
+    ):
+        reward_of_method(function, Field("cost"))
+
+
+OWN_OPERATIONS = {
+    "an entry": "def __getitem__(self, key): return 4.0\ndef f(self, x): return self['speed'] * x",
+    "a membership": "def __contains__(self, key): return False\ndef f(self, x): return x if 'speed' in self else self.speed",
+    "an equality": "def __eq__(self, other): return True\ndef f(self, x): return x if self == None else self.speed",
+    "an item": "def __setitem__(self, key, value): self.k = value\ndef f(self, x):\n    self['a'] = 1.0\n    return x * self.speed",
+    "a deletion": "def __delitem__(self, key): self.k = 1.0\ndef f(self, x):\n    del self['a']\n    return x * self.speed",
+    "an assignment": "def __setattr__(self, name, value): pass\ndef f(self, x):\n    self.a = x\n    return self.a * self.speed",
+    "any attribute": "K = 2.0\ndef __getattribute__(self, name): return 3.0\ndef f(self, x): return self.K * x + self.speed",
+}
+
+
+@pytest.mark.parametrize("body", OWN_OPERATIONS.values(), ids=OWN_OPERATIONS)
+def test_what_a_class_does_in_its_own_way_is_refused(body):
+    with pytest.raises(PlauditError):
+        reward_of_method(load_class(body).f)
+
+
+CACHED = {
+    "a property that reads it": "@functools.cached_property\ndef p(self): return self.a * self.speed\ndef f(self, x):\n    self.a = x\n    q = self.p\n    self.a = 1.0\n    return q + self.p",
+    "a method that reads it": "@functools.lru_cache\ndef p(self, k): return self.q(k)\ndef q(self, k): return self.a * self.speed * k\ndef f(self, x):\n    self.a = x\n    return self.p(2.0)",
+    "a property that assigns": "@functools.cached_property\ndef p(self):\n    self.a = 1.0\n    return self.speed\ndef f(self, x): return x + self.p",
+}
+
+
+@pytest.mark.parametrize("body", CACHED.values(), ids=CACHED)
+def test_what_is_cached_does_not_see_what_is_assigned(body):
+    with pytest.raises(PlauditError, match=r"`self\.p` is cached"):
+        reward_of_method(load_class(body).f)
+
+
+def test_a_table_of_the_class_that_a_dropped_line_changes_is_not_read():
+    kind = load_class("W = {'a': 1.0}\ndef f(self, x):\n    self.W['a'] += x\n    return self.W['a'] * self.speed")
+    with pytest.raises(PlauditError, match=r"is changed by `self\.W\['a'\] \+= x`"):
+        reward_of_method(kind.f)

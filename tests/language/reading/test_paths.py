@@ -169,3 +169,26 @@ def test_what_only_converts_is_the_number_or_the_array_itself(part):
 def test_what_is_unpacked_is_a_field_to_declare():
     with pytest.raises(UnknownField, match=r"reads 'env.get\(\)'(?s:.*)Declare Field\('get'\)"):
         read("def f(env, x):\n    a, b = env.get()\n    return a + x", "x")
+
+
+def test_what_is_shared_is_not_one_number_for_two_parts():
+    text = "def f(self, x): return x * self.cfg.rewards.sigma + self.cfg.other.sigma"
+    with pytest.raises(ReadError, match=r"Pass one for each in shared=: 'rewards_sigma' and 'other_sigma'\."):
+        read(text, "x", shared={"sigma": 2.0})
+    _, reward = read(text, "x", shared={"rewards_sigma": 2.0, "other_sigma": 1.0})
+    assert reward.score(x=3.0).total == 7.0
+
+
+def test_what_is_shared_is_not_one_number_for_parts_in_two_terms():
+    one = load("def one(self, x): return x * self.cfg.rewards.sigma")["one"]
+    two = load("def two(self, x): return x * self.cfg.other.sigma")["two"]
+    with pytest.raises(ReadError, match=r"'one' and 'two' cannot be read together: .*\n.*'rewards_sigma' and"):
+        Reward("r", version="1", terms=[term(one), term(two)], fields=[Field("x")], shared={"sigma": 2.0})
+    reward = Reward(
+        "r",
+        version="1",
+        terms=[term(one), term(two)],
+        fields=[Field("x")],
+        shared={"rewards_sigma": 2.0, "other_sigma": 1.0},
+    )
+    assert reward.score(x=3.0).total == 9.0

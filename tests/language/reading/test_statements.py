@@ -70,6 +70,11 @@ LOOPS = {
     "what a break guards": "for x in v:\n    if x == 0:\n        break\n    t += 1 / x",
     "what a continue guards": "for x in v:\n    if x == 0:\n        continue\n    t += 1 / x",
     "what a return guards": "for x in v:\n    if x == 0:\n        return -1\n    t += 1 / x",
+    "a list that it writes": "l = [v[0], v[1], 1.0]\nfor i, x in enumerate(l):\n    l[i] = 2 * x\nt = sum(l)",
+    "a dict that it writes": "d = {'a': v[0], 'b': w[1]}\nfor k, x in d.items():\n    d[k] = x * 2\nt = d['a'] - d['b']",
+    "a copy of what it extends": "l = [v[0], w[0]]\nfor x in list(l):\n    l.append(2 * x)\nt = sum(l)",
+    "a name that it gives anew": "l = [v[0], w[0]]\nfor x in l:\n    l = l + [x]\nt = sum(l)",
+    "pairs that are taken once": "for k in (1, 2):\n    pairs = zip(v, w)\n    for x, y in pairs:\n        t += k * x * y",
     "names in constants": "for name, x in zip(('a', 'b', 'c', 'd'), v):\n    if x > 4:\n        break\n    t += x if name == 'b' else 1",
 }  # fmt: skip
 
@@ -82,6 +87,33 @@ def written(body):
 @pytest.mark.parametrize("body", LOOPS.values(), ids=LOOPS)
 def test_a_loop_means_what_python_means(body):
     agree(written(body), V, W, rows=ROWS)
+
+
+CHANGED = {
+    "a list that grows": "l = [v[0], w[0]]\nfor x in l:\n    t += x\n    if len(l) < 4:\n        l.append(1.0)",
+    "a list that grows in the last turn": "l = [v[0], w[0]]\nfor i, x in enumerate(l):\n    t += x\n    if i == 1:\n        l.append(1.0)",
+    "a later entry": "l = [v[0], w[0]]\nfor x in l:\n    t += x\n    l[1] = 5.0",
+    "a later value": "d = {'a': v[0], 'b': w[0]}\nfor k, x in d.items():\n    t += x\n    d['b'] = 7.0",
+}
+
+
+@pytest.mark.parametrize("body", CHANGED.values(), ids=CHANGED)
+def test_a_loop_does_not_change_what_it_still_runs_over(body):
+    with pytest.raises(ReadError, match=r"the loop changes (.|\n)*Loop over a copy"):
+        reward_from(written(body), V, W)
+
+
+ONCE = {
+    "twice": "z = zip(v, w)\nt = sum(x for x, y in z) + sum(y for x, y in z)",
+    "in every turn": "z = reversed(v)\nfor k in range(2):\n    for x in z:\n        t += x",
+    "on from a break": "z = enumerate(v)\nfor i, x in z:\n    break\nt = sum(x for i, x in z)",
+}
+
+
+@pytest.mark.parametrize("body", ONCE.values(), ids=ONCE)
+def test_what_runs_once_is_not_read_again(body):
+    with pytest.raises(ReadError, match=r"what runs only once, and is read again(.|\n)*z = list\("):
+        reward_from(written(body), V, W)
 
 
 def test_a_loop_is_the_same_nodes_as_the_sum_that_it_writes_out():

@@ -7,6 +7,7 @@ from plaudit.errors import PlauditError, UnknownField
 from plaudit.language.field import RECORDS
 from plaudit.language.reading.advice import explain_state, explain_unsupported, explain_unsupported_target
 from plaudit.language.reading.arithmetic import apply_arithmetic
+from plaudit.language.reading.changes import may_change_here, read_changes
 from plaudit.language.reading.context import Context, binds, reads
 from plaudit.language.reading.dictionaries import find_key, look_up_key
 from plaudit.language.reading.dropped import (
@@ -35,7 +36,7 @@ from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.lists import list_records
 from plaudit.language.reading.masks import find_row_shape, is_mask
 from plaudit.language.reading.owners import has_setter
-from plaudit.language.reading.sharing import change, find_local, forget_shared, is_given
+from plaudit.language.reading.sharing import change, find_local, forget_shared, is_given, is_shared
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -77,9 +78,13 @@ def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> 
 def _run_augmented(context: Context, statement: ast.AugAssign) -> None:
     target = statement.target
     if isinstance(target, ast.Subscript) and (written := find_written(context, target, statement)) is not None:
+        read_changes(context, target)
         context.read(statement.value)  # for what it assigns
         drop(context, written)
         return
+    if any(may_change_here(context, each) for each in ast.walk(target)):
+        what = f"`{ast.unparse(target)}` assigns something where it is looked up."
+        raise context.error(target, what, "Give the index a local name, on a line of its own.")
     try:
         with context.trying():
             value = _augment(context, statement)
@@ -104,6 +109,7 @@ def _keep_error(
     unknown = names and isinstance(error, UnknownField)
     if changes or not (unknown or (parts and is_harmless_here(context, statement.value))):
         raise error
+    read_changes(context, statement.value)
     drop(context, Dropped(statement))
     return Unassigned(error=error)
 
@@ -148,7 +154,11 @@ def _bind_name(context: Context, target: ast.Name, value: Value) -> None:
 
 @binds(ast.Tuple, ast.List)
 def _bind_several(context: Context, target: ast.Tuple | ast.List, value: Value) -> None:
+    changed = len(context.changed)
     for one, item in zip(target.elts, _split_value(context, target.elts, value, target), strict=True):
+        if any(is_shared(old, item) for old in context.changed[changed:]):
+            what = f"`{ast.unparse(one)}` is given a part of an array that another target has just changed."
+            raise context.error(target, what, "Assign on lines of their own, with a copy of what is needed later.")
         context.bind(one.value if isinstance(one, ast.Starred) else one, item)
 
 
@@ -180,7 +190,7 @@ def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
     if not isinstance(base, Record | Undeclared) or not base.path or base.path[0] in RECORDS:
         raise context.error(target, *explain_unsupported_target(target))
     if base.path == (context.receiver,) and has_setter(context.owner, target.attr):
-        what = f"`{ast.unparse(target)}` is a property, and assigning to it runs its setter."
+        what = f"`{ast.unparse(target)}` is a property, or its class has `__setattr__`: assigning to it runs that."
         raise context.error(target, what, "Assign to a local name.")
     context.write(format_part(base, target.attr), value)
 
@@ -193,6 +203,7 @@ def _assign_item(context: Context, target: ast.Subscript, value: Value) -> None:
     if local is None:
         statement = ast.copy_location(ast.Expr(target), target)
         if (written := find_written(context, target, statement, put=(target,))) is not None:
+            read_changes(context, target)
             return drop(context, written)
         if find_container(context, target.value) is not None:
             what = f"`{ast.unparse(target.value)}` may be a value that the function goes on to read."

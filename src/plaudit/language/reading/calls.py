@@ -15,7 +15,7 @@ from plaudit.language.reading.arithmetic import apply_arithmetic, apply_function
 from plaudit.language.reading.comprehensions import BUILTIN_LOOPS, list_elements, read_builtin_loop, read_counted
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.configs import list_attributes, make_slice, read_object_attribute
-from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.context import Context, Path, reads
 from plaudit.language.reading.dates import read_date_call
 from plaudit.language.reading.decorators import unwrap
 from plaudit.language.reading.dictionaries import make_dict, read_attribute_call, read_dict_method, read_record_call
@@ -41,6 +41,7 @@ from plaudit.language.reading.library_calls import (
 )
 from plaudit.language.reading.methods import read_method
 from plaudit.language.reading.paths import find_declared, show_call
+from plaudit.language.reading.presence import is_own, is_own_method
 from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.sorting import read_sorted
 from plaudit.language.reading.source import Source, is_standard
@@ -104,6 +105,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
             raise context.error(node, f"{describe(function)} cannot be called.")
     else:
         function = context.read(node.func)
+        if (own := _call_own(context, function, node)) is not None:
+            return own
     if isinstance(function, Nested):
         return read_nested(context, function, node)
     called = function.value if isinstance(function, Constant) else None  # a field, or the like
@@ -139,8 +142,7 @@ def _read_call(context: Context, node: ast.Call) -> Value:
     if called is isinstance and len(node.args) == 2:
         return read_isinstance(context, node)
     if called is callable and len(node.args) == 1:
-        value = context.read(node.args[0])
-        return find_open(value) or is_callable(value)
+        return is_callable(context, node.args[0])
     if _is_one_of(called, (dict, OrderedDict)):
         return make_dict(context, node)
     if _is_one_of(called, BUILTIN_LOOPS):
@@ -163,6 +165,16 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         _refuse_keywords(context, node)
         return _read_reduction(context, called, node)
     raise context.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
+
+
+def _call_own(context: Context, function: Value, node: ast.Call) -> Value | None:
+    """Return what a method of the class returns that was given a name, `cost = self.cost`; None for anything else."""
+    path: Path = getattr(function, "path", ())
+    if not is_own(context, path):
+        return None
+    named = ast.copy_location(ast.Attribute(node.func, path[1], ast.Load()), node)
+    call = ast.copy_location(ast.Call(named, node.args, node.keywords), node)
+    return read_method(context, Record(path[:1]), call) if is_own_method(context, function) else None
 
 
 def _call_by_name(context: Context, node: ast.Call, named: ast.Call) -> Value | None:

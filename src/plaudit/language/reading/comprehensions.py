@@ -10,6 +10,7 @@ from plaudit.language.kinds import UNKNOWN
 from plaudit.language.reading.conditions import read_test
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.expressions import chain, list_integers, list_items, read_truth
+from plaudit.language.reading.sharing import remember_origins
 from plaudit.language.reading.values import (
     Constant,
     Names,
@@ -160,7 +161,10 @@ def read_builtin_loop(context: Context, called: object, node: ast.Call) -> Value
     if any(map(is_open, values)):
         return _list_open(called, values, starred=any(isinstance(each, ast.Starred) for each in node.args))
     kind = next((each for each in (list, tuple) if called is each), None)
-    return Vector(tuple(BUILTIN_LOOPS[called](context, values, node)), sequence=kind)
+    found = Vector(tuple(BUILTIN_LOOPS[called](context, values, node)), sequence=kind)
+    if called in (zip, enumerate, reversed):
+        context.iterators[id(found)] = remember_origins(context, found, *values)
+    return found
 
 
 def _list_open(called: object, values: list[Value], *, starred: bool) -> Value:

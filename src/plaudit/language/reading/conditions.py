@@ -29,6 +29,7 @@ from plaudit.language.reading.inputs import read_part, refuse_record
 from plaudit.language.reading.instances import read_class_test
 from plaudit.language.reading.lists import is_choice_of_records, is_same_record, may_be_same_record
 from plaudit.language.reading.paths import are_same
+from plaudit.language.reading.presence import has_key, is_none
 from plaudit.language.reading.texts import is_text
 from plaudit.language.reading.values import (
     Constant,
@@ -172,6 +173,7 @@ def _read_flag(context: Context, node: ast.expr) -> int | bool:
 
 
 def _to_flag(context: Context, value: Value, node: ast.expr) -> int | bool:
+    refuse_record(context, value, node)
     if find_kind(value) not in (FLAG, UNKNOWN):
         advice = "Write `a if condition else b`, or compare: `x != 0`."
         if isinstance(value, Vector):
@@ -209,7 +211,7 @@ def _read_comparison(context: Context, node: ast.Compare) -> Value:
 
 def compare(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> Value:
     """Return one comparison."""
-    if (same := _compare_to_none(context, op, left, right)) is not None:
+    if (same := _compare_to_none(context, op, left, right, node)) is not None:
         if isinstance(node, ast.expr) and (is_open(left) or is_open(right)):
             context.note_switch(node)
         return Constant(same)
@@ -307,11 +309,14 @@ def _compare_in_order(context: Context, op: ast.cmpop, left: list[Value], right:
     return found
 
 
-def _compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value) -> bool | None:
+def _compare_to_none(context: Context, op: ast.cmpop, left: Value, right: Value, node: ast.AST) -> bool | None:
     """Return what a comparison with None gives: what is read from a row never is None."""
     nones = [isinstance(value, Constant) and value.value is None for value in (left, right)]
     if not any(nones) or not isinstance(op, ast.Is | ast.IsNot | ast.Eq | ast.NotEq):
         return None
+    for value in (left, right):
+        if isinstance(value, Record):
+            return is_none(context, value, node) is isinstance(op, ast.Is | ast.Eq)
     return all(nones) is isinstance(op, ast.Is | ast.Eq)
 
 
@@ -343,7 +348,7 @@ def _is_given_flag(context: Context, value: Value) -> bool:
 
 def _find_member(context: Context, value: Value, table: Value, node: ast.AST) -> Value:
     if isinstance(table, Record) and isinstance(value, Constant) and isinstance(value.value, str):
-        return Constant(not isinstance(read_part(context, (*table.path, value.value), node), Record))
+        return Constant(has_key(context, table, read_part(context, (*table.path, value.value), node), node))
     if is_open(table):
         return find_open(table) or table
     if isinstance(table, Dictionary):

@@ -21,7 +21,8 @@ from plaudit.language.kinds import NUMBER
 from plaudit.language.parameters import Fixed, Parameter
 from plaudit.language.program import Builder, Guard
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_target
-from plaudit.language.reading.source import Source, SourceLine, list_assigned, read_current
+from plaudit.language.reading.owners import find_lost_class
+from plaudit.language.reading.source import Source, SourceLine, list_assigned, mentions_again, read_current
 from plaudit.language.reading.values import Constant, Names, Ref, Value
 from plaudit.terminal import escape_controls
 
@@ -178,7 +179,9 @@ class Context:
         self.builder, self.scope, self.term, self.what, self.batch = builder, scope, term, what, batch
         self.owner = source.owner  # of the term: helpers are given its `self`
         own = source.tree.args.args
-        self.receiver = own[0].arg if own and source.owner is not None else ""
+        self.first = own[0].arg if own else ""  # parameter of the term
+        self.receiver = self.first if source.owner is not None else ""
+        self.lost = "" if source.owner is not None else find_lost_class(source.function)  # the class of the method
         self.inputs: dict[str, Field] = {}
         self.reads: dict[str, None] = {}  # an ordered set
         self.known: Names = {}  # what each input was read as
@@ -204,9 +207,11 @@ class Context:
         self.kept: list[Path] = []  # where dropped statements put what the function may go on to read
         self.writes: list[str] = []  # parts of records that were assigned, `self.x`, in order
         self.changed: list[Value] = []  # values that were changed in place
+        self.supposed: list[tuple[Path, PlauditError]] = []  # what is taken to be there, and what to say if it is not
         self.undecided: list[ReadError] = []  # questions with another answer for another caller
         self.switches: list[ast.expr] = []  # conditions that a constant may decide which the reward shares
         self.origins: dict[int, tuple[Value, set[int]]] = {}  # what joined lists, dicts and arrays were before
+        self.iterators: dict[int, Value] = {}  # lists that stand for what runs only once, such as `zip(v, w)`
         self.libraries: set[str] = set()  # whose arrays the caller was found to pass
         self.called_from: SourceLine | None = None  # where a library's function was called by the author's code
         self.path: int | None = None
@@ -218,6 +223,9 @@ class Context:
         self.source = source
         self.locals = list_assigned(source.tree)
         self.given = tuple(names.values())  # never changed in place
+        for name, value in names.items():
+            if id(value) in self.iterators:
+                self.refuse_iterator(name)
         self.begin_statement(names)
 
     def open_helper(self, source: Source, names: Names) -> "Context":
@@ -247,8 +255,16 @@ class Context:
 
     def assign(self, name: str, value: Value) -> None:
         """Give a local name a value."""
+        if id(value) in self.iterators:
+            self.refuse_iterator(name)
         self.names[name] = value
         self.label(value, name)
+
+    def refuse_iterator(self, name: str) -> None:
+        """Refuse a name for what runs only once, where the function may run over it again."""
+        if mentions_again(self.source.tree, name):
+            what = f"{name!r} is given what runs only once, and is read again."
+            raise self.error(self.source.tree, what, f"Make it a list: {name} = list(zip(v, w)).")
 
     def label(self, value: Value, name: str) -> None:
         """Remember what the author called a value."""
@@ -275,6 +291,7 @@ class Context:
             self.writes,
             self.changed,
             self.kept,
+            self.supposed,
         ]
         tables: tuple[dict[Any, Any], ...] = (
             self.inputs,

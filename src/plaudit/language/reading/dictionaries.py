@@ -9,12 +9,16 @@ from plaudit.errors import did_you_mean
 from plaudit.language.field import RECORDS, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_call
+from plaudit.language.reading.changes import read_changes
 from plaudit.language.reading.comprehensions import read_elements, read_iterable
 from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
+from plaudit.language.reading.effects import SPECIAL
 from plaudit.language.reading.expressions import chain, list_items, read_truth
 from plaudit.language.reading.inputs import read_member
 from plaudit.language.reading.paths import list_keys, show_call, suggest_name
+from plaudit.language.reading.presence import has_attribute
+from plaudit.language.reading.sharing import remember_origins
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -92,11 +96,12 @@ def read_dict_method(context: Context, base: Dictionary, node: ast.Call) -> Valu
         case "get", [key, *default] if len(default) <= 1:
             return look_up_key(context, base, key, node, default[0] if default else Constant(None))
         case "keys", []:
-            return Vector(tuple(list_items(context, base, node)))
+            return remember_origins(context, Vector(tuple(list_items(context, base, node))), base)
         case "values", []:
-            return Vector(tuple(base.items.values()))
+            return remember_origins(context, Vector(tuple(base.items.values())), base)
         case "items", []:
-            return Vector(tuple(Vector((Constant(key), value)) for key, value in base.items.items()))
+            pairs = tuple(Vector((Constant(key), value)) for key, value in base.items.items())
+            return remember_origins(context, Vector(pairs), base)
         case "copy", []:
             return Dictionary(base.items, base.attributes)
     advice = "A dict has d[key], d.get(key, 0), d.keys(), d.values(), d.items() and d.copy()."
@@ -168,7 +173,12 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
         key, *default = [read_argument(context, argument) for argument in node.args]
         if isinstance(key, Constant) and isinstance(key.value, str):
             return _read_default(context, read_member(context, base, key.value, node), default, key.value, node)
-    return read_member(context, base, show_call(context, node), node)
+    if name in SPECIAL:
+        raise context.error(node, f"`.{name}()` changes what it belongs to.", "Assign to it: `self.x = value`.")
+    part = show_call(context, node)
+    for argument in ast.iter_child_nodes(node):
+        read_changes(context, argument)  # which are not read but shown
+    return read_member(context, base, part, node)
 
 
 def _read_mapping(context: Context, base: Record, node: ast.AST) -> Dictionary:
@@ -202,7 +212,7 @@ def read_attribute_call(context: Context, called: object, node: ast.Call) -> Val
     value = context.read(ast.copy_location(ast.Attribute(node.args[0], known, ast.Load()), node))
     if called is getattr:
         return _read_default(context, value, default, known, node)
-    return find_open(value) or Constant(not isinstance(value, Record))
+    return find_open(value) or Constant(has_attribute(context, value, node))
 
 
 def _read_default(context: Context, value: Value, default: list[Value | None], key: str, node: ast.AST) -> Value:

@@ -9,17 +9,12 @@ from typing import NamedTuple
 
 from plaudit.errors import PlauditError
 from plaudit.language.field import RECORDS
+from plaudit.language.reading.changes import may_change_here
 from plaudit.language.reading.context import Context, Path
-from plaudit.language.reading.effects import is_reporting, list_changes
-from plaudit.language.reading.owners import MISSING, find_member, has_setter
+from plaudit.language.reading.effects import FILLING, SPECIAL, changes_something, is_reporting
+from plaudit.language.reading.owners import MISSING, find_member, has_setter, has_special
 from plaudit.language.reading.paths import find_declared, list_part_names
 from plaudit.language.reading.values import Constant, Record, Ref, Unassigned, Undeclared
-
-_FILLING = {
-    "add", "append", "appendleft", "clear", "extend", "insert", "pop", "popleft", "push", "put", "setdefault", "update",
-}  # fmt: skip
-"""Methods that change what a list, set, dict or queue holds."""
-
 
 BUFFERS = ("rew_buf", "reward_buf", "rewards", "reward")
 """Where functions of simulations that return nothing leave the reward, a float: `self.rew_buf[:] = ...`."""
@@ -86,7 +81,8 @@ def find_written(
 ) -> Dropped | None:
     """Return what assigning to an item changes, where that may be dropped: it is not a field, nor made here."""
     container = None if fills_part(context, target) else find_container(context, target.value)
-    if container is None:
+    own = container == (context.receiver,)
+    if container is None or (own and has_special(context.owner, "__setitem__", "__delitem__")):
         return None
     key = _find_key(context, target.slice)
     entry = (*container, _ANY if key is None else str(key))
@@ -161,7 +157,7 @@ def find_container(context: Context, node: ast.expr) -> Path | None:
 
 def _find_filled(context: Context, call: ast.Call) -> Path | None:
     """Return the path of what `self.history.append(x)` changes, where that may be dropped; None for other calls."""
-    if not isinstance(call.func, ast.Attribute) or call.func.attr not in _FILLING:
+    if not isinstance(call.func, ast.Attribute) or call.func.attr not in FILLING:
         return None
     container = find_container(context, call.func.value)
     return None if container is None or _may_be_shared(context, container) else container
@@ -189,13 +185,21 @@ def _is_own(context: Context, called: ast.expr) -> bool:
 
 def is_harmless_here(context: Context, node: ast.AST) -> bool:
     """Return whether an expression changes nothing; a method of a record is a field, and changes nothing either."""
-    return all(_is_record_call(context, each) for each in list_changes(node, context.find))
+    return not any(is_change(context, each) for each in ast.walk(node))
+
+
+def is_change(context: Context, node: ast.AST) -> bool:
+    """Return whether a part of an expression, by itself, may change something."""
+    if may_change_here(context, node):
+        return True
+    return changes_something(node, context.find) and not _is_record_call(context, node)
 
 
 def _is_record_call(context: Context, node: ast.AST) -> bool:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return False
-    changes = node.func.attr in _FILLING or node.func.attr.endswith("_")
+    name = node.func.attr
+    changes = name in FILLING | SPECIAL or (name.endswith("_") and not name.endswith("__"))
     return not changes and find_container(context, node.func.value) is not None and not _is_own(context, node.func)
 
 
@@ -208,6 +212,8 @@ def _find_dropped(context: Context, statement: ast.stmt) -> list[Dropped] | None
         case ast.Pass() | ast.Expr(value=ast.Constant(value=str())):
             pass
         case ast.Expr(value=ast.Call() as call):
+            if any(may_change_here(context, each) for each in ast.walk(call.func)):
+                return None
             parts = list_arguments(call)
             if (reported := find_report(context, statement, call)) is None:
                 return None

@@ -40,6 +40,14 @@ _HARMLESS_METHODS = {
 }  # fmt: skip
 """Methods that return something new and leave alone what they belong to."""
 
+FILLING = {
+    "add", "append", "appendleft", "clear", "extend", "insert", "pop", "popleft", "push", "put", "setdefault", "update",
+}  # fmt: skip
+"""Methods that change what a list, set, dict or queue holds."""
+
+SPECIAL = {"__delattr__", "__delitem__", "__init__", "__setattr__", "__setitem__", "__setstate__"}
+"""Methods that change what they belong to, and that every object may have."""
+
 _CHANGING = {
     "at", "copyto", "fill_diagonal", "place", "put", "put_along_axis", "putmask", "setflags", "shuffle",
 }  # fmt: skip
@@ -71,10 +79,15 @@ def is_harmless(node: ast.AST, find: Find) -> bool:
 def list_changes(node: ast.AST, find: Find) -> Iterator[ast.AST]:
     """Yield what may change something in an expression: assignments, and calls of what is not known to be harmless."""
     for each in ast.walk(node):
-        if isinstance(each, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom):
+        if changes_something(each, find):
             yield each
-        if isinstance(each, ast.Call) and not _is_harmless_call(each, find):
-            yield each
+
+
+def changes_something(node: ast.AST, find: Find) -> bool:
+    """Return whether a part of an expression, by itself, may change something."""
+    if isinstance(node, ast.Call):
+        return not _is_harmless_call(node, find)
+    return isinstance(node, ast.NamedExpr | ast.Await | ast.Yield | ast.YieldFrom)
 
 
 def _is_harmless_call(call: ast.Call, find: Find) -> bool:

@@ -5,8 +5,9 @@ import types
 
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.assignments import call_in_place, delete_key
+from plaudit.language.reading.changes import read_changes
 from plaudit.language.reading.context import Context
-from plaudit.language.reading.dropped import Dropped, drop, find_report, find_written, is_harmless_here, list_arguments
+from plaudit.language.reading.dropped import Dropped, drop, find_report, find_written, is_change, list_arguments
 from plaudit.language.reading.effects import resolve
 from plaudit.language.reading.flow import runs
 from plaudit.language.reading.helpers import read_helper
@@ -23,9 +24,9 @@ def _run_expression(context: Context, statement: ast.Expr) -> None:
         if call_in_place(context, call) or _run_own(context, call):
             return
         if (found := find_report(context, statement, call)) is not None:
+            read_changes(context, call.func)
             for argument in list_arguments(call):
-                if not is_harmless_here(context, argument):
-                    context.read(argument)
+                read_changes(context, argument, is_change)
             drop(context, found)
             return
     raise context.error(statement, *explain_unsupported(statement))
@@ -53,6 +54,7 @@ def _run_deletion(context: Context, statement: ast.Delete) -> None:
             context.names[name] = Unassigned(f"`{name}` is deleted above.", "Read it before, or drop the `del`.")
             drop(context, Dropped(statement))
         elif isinstance(target, ast.Subscript) and (written := find_written(context, target, statement)) is not None:
+            read_changes(context, target)
             drop(context, written)
         elif not (isinstance(target, ast.Subscript) and delete_key(context, target)):
             raise context.error(target, *explain_unsupported(statement))

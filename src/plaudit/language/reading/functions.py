@@ -21,6 +21,7 @@ from plaudit.language.reading.dtypes import refuse_wrapping
 from plaudit.language.reading.expressions import add_flag, add_number
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
+from plaudit.language.reading.presence import settle_suppositions
 from plaudit.language.reading.source import Source
 from plaudit.language.reading.values import Constant, Names, Record, Ref, Value, Vector, describe, find_kind
 from plaudit.language.shapes import infer_shape
@@ -202,6 +203,7 @@ def _find_knob(context: Context, parameter: str, knobs: Mapping[str, object]) ->
 
 
 def _finish_reading(context: Context, result: int) -> Reading:
+    settle_suppositions(context)
     return Reading(
         result=result,
         guards=tuple(context.guards),

@@ -17,6 +17,7 @@ from plaudit.language.reading.expressions import add_flag, add_number, fit, list
 from plaudit.language.reading.inputs import read_member, refuse_record
 from plaudit.language.reading.lists import list_records
 from plaudit.language.reading.masks import is_mask, map_rows, pick_rows
+from plaudit.language.reading.presence import refuse_special
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -69,6 +70,7 @@ def _read_subscript(context: Context, node: ast.Subscript) -> Value:
     several = isinstance(node.slice, ast.Tuple)  # `v[(0, 1),]` has one part, and picks two entries
     parts = read_indices(context, node)
     known = parts[0].value if isinstance(parts[0], Constant) else None
+    refuse_special(context, getattr(base, "path", ()), "__getitem__", node)
     if isinstance(known, str) and is_record(base):  # `history["speed", -1]` is an entry of the field
         member = read_member(context, base, known, node)
         return _read_item(context, member, parts[1:], node, True) if several else member

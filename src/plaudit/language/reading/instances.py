@@ -16,6 +16,7 @@ from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.reading.advice import CALLS, FOREIGN
 from plaudit.language.reading.context import Context, spells
 from plaudit.language.reading.expressions import fit
+from plaudit.language.reading.presence import is_own_method
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -288,7 +289,19 @@ def _is_tensor(context: Context, node: ast.AST, x: Value) -> Value:
     return Constant(is_array(x))
 
 
-def is_callable(value: Value) -> Value:
-    """Return `callable(value)`: what is computed from a row never is."""
+def is_callable(context: Context, node: ast.expr) -> Value:
+    """Return `callable(value)`: what is computed from a row never is, and a method of the class always."""
+    value = context.read(node)
+    if (unknown := find_open(value)) is not None:
+        return unknown
+    base = context.read(node.value) if isinstance(node, ast.Attribute) else value
+    named = Record((*base.path, node.attr)) if isinstance(node, ast.Attribute) and isinstance(base, Record) else value
+    if isinstance(value, Record) and is_own_method(context, value):
+        return Constant(True)
+    if isinstance(value, Record) or is_own_method(context, named):
+        what = f"whether `{ast.unparse(node)}` can be called is not known."
+        raise context.error(
+            node, what, "Drop the test, or make it a flag: declare Field(..., flag=True) and test that."
+        )
     known = value.value if isinstance(value, Constant) and to_number(value.value) is None else None
     return Constant(isinstance(value, Nested) or callable(known))

@@ -11,6 +11,7 @@ from functools import cached_property
 
 from plaudit.errors import PlauditError
 from plaudit.language.field import to_number
+from plaudit.language.reading.changes import list_own_names, may_own_change
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.dictionaries import read_record_call
 from plaudit.language.reading.expressions import find_attribute, read_constant, read_name
@@ -23,8 +24,10 @@ from plaudit.language.reading.owners import (
     find_part,
     find_rival,
     find_setter,
+    has_setter,
 )
 from plaudit.language.reading.paths import find_declared, list_part_names, show_call
+from plaudit.language.reading.presence import is_own_method
 from plaudit.language.reading.source import Owner
 from plaudit.language.reading.values import (
     Constant,
@@ -54,16 +57,21 @@ def _read_attribute(context: Context, node: ast.Attribute) -> Value:
         call = ast.copy_location(ast.Call(node, [], []), node)
         return _read_own(context, owner, member, call, [base], lambda: find_attribute(context, base, node))
     elif (constant := _find_constant(context, owner, path)) is not MISSING:
+        _refuse_written_part(context, path, node)
         context.parts.update(list_part_names(path))
         context.reads.pop(path[-2], None)  # it is no field, but holds constants
         return read_constant(context, constant, node)
-    return find_attribute(context, base, node)
+    found = find_attribute(context, base, node)
+    if is_own_method(context, found):
+        context.reads.pop(getattr(found, "name", ""), None)  # it is no field, but called later
+    return found
 
 
 def read_method(context: Context, base: Value, node: ast.Call) -> Value | None:
     """Return what a method of the same class returns, read in place; None where a call calls no such method."""
     assert isinstance(node.func, ast.Attribute)
     path = (*getattr(base, "path", ()), node.func.attr)
+    _refuse_lost(context, path, node)
     found = _find_method(context, base, path)
     if found is None:
         return None
@@ -73,6 +81,21 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value | None:
         return None
     bound = _bind(owner, member, base)
     return _read_own(context, owner, member, node, bound, lambda: read_record_call(context, base, node))
+
+
+def _refuse_written_part(context: Context, path: tuple[str, ...], node: ast.Attribute) -> None:
+    """Refuse a table of the class of which a dropped statement has changed an entry."""
+    for each in context.written:
+        if each[: len(path)] == path and each[-1] != "()":
+            refuse_written(context, each, node)
+
+
+def _refuse_lost(context: Context, path: tuple[str, ...], node: ast.Call) -> None:
+    """Refuse a call of a method of `self` whose class is not found: a field is not what it computes."""
+    if context.lost and len(path) == 2 and path[0] == context.first and context.scope.fields is not None:
+        what = f"`{ast.unparse(node.func)}` may be a method of the class {context.lost!r}, which is not found."
+        advice = f"Take the function from an object: term({context.lost}().{context.source.name})."
+        raise context.error(node, what, advice)
 
 
 def run_method(context: Context, base: Value, node: ast.Call) -> bool:
@@ -133,6 +156,7 @@ def _read_own(
     try:
         with context.trying():
             _refuse_rival(context, owner, called)
+            _refuse_cached(context, member, called)
             if isinstance(function, types.FunctionType):
                 value = read_helper(context, function, node, bound)
                 if not isinstance(value, Record) or value.path == (context.receiver,):
@@ -142,10 +166,25 @@ def _read_own(
                 _refuse_returned(context, function, value)
     except PlauditError as error:
         failure = _explain(context, error, called)
+        if context.scope.fields is not None and may_own_change(context, called.attr):
+            raise failure from None  # what it assigns would be lost
     found = read_record()
     if failure is not None and isinstance(found, Record):
         context.failures[found.path] = failure
     return found
+
+
+def _refuse_cached(context: Context, member: object, node: ast.Attribute) -> None:
+    """Refuse a cached property or method that assigns, or that reads what was assigned: it runs only once."""
+    if not isinstance(member, cached_property) and not hasattr(member, "cache_info"):
+        return
+    if may_own_change(context, node.attr):
+        what = f"`{ast.unparse(node)}` is cached, and what it assigns it assigns only the first time."
+        raise context.error(node, what, "Drop the cache, or what it assigns.")
+    assigned = {name.rpartition(".")[2] for name in context.writes} & list_own_names(context, node.attr)
+    if assigned:
+        what = f"`{ast.unparse(node)}` is cached, and reads `{min(assigned)}`, which the function assigns."
+        raise context.error(node, what, "Drop the cache.")
 
 
 def _refuse_returned(context: Context, function: types.FunctionType, value: Record) -> None:
@@ -168,7 +207,10 @@ def _explain(context: Context, error: PlauditError, node: ast.Attribute, advice:
 
 
 def _refuse_rival(context: Context, owner: Owner, node: ast.Attribute) -> None:
-    """Refuse what a subclass has too, or has alone: the function does not say of which class the object is."""
+    """Refuse what a subclass has too, or has alone, and what objects are given: the function does not say which."""
+    if not has_setter(owner, node.attr) and (setter := find_setter(owner, node.attr, seen=True)):
+        what = f"`{ast.unparse(node)}` may be something else: {setter!r} assigns it."
+        raise context.error(node, what, f"To pass its value in instead, declare Field({node.attr!r}).")
     if (rival := find_rival(owner, node.attr)) is None:
         return
     what = f"`{ast.unparse(node)}` is something else in the subclass {rival.__qualname__!r}."

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from inspect import getattr_static
+from inspect import getattr_static, ismemberdescriptor
 from typing import Any
 
 from plaudit.errors import ReadError
@@ -71,14 +71,45 @@ def find_owner(function: types.FunctionType, receiver: object = None) -> Owner |
     if receiver is not None:
         kind = receiver if isinstance(receiver, type) else type(receiver)
         return Owner(kind, function.__name__, receiver)
+    found, name = find_class(function), function.__name__
+    if found is None or isinstance(vars(found).get(name), staticmethod | classmethod):
+        return None
+    return Owner(found, name)
+
+
+def find_class(function: types.FunctionType) -> type | None:
+    """Return the class that has a function among its own, also one that a function made; None where none is found."""
     *path, name = function.__qualname__.split(".")
-    found: object = function.__globals__.get(path[0]) if path else None
+    if not path or path[-1] == "<locals>":
+        return None
+    found: object = function.__globals__.get(path[0])
     for part in path[1:]:
         found = getattr_static(found, part, None)
-    member = vars(found).get(name) if isinstance(found, type) else None
-    if not isinstance(found, type) or isinstance(member, staticmethod | classmethod):
-        return None
-    return Owner(found, name) if find_function(member) is function else None
+    if isinstance(found, type) and find_function(vars(found).get(name)) is function:
+        return found
+    return _search_class(function, ".".join(path))
+
+
+def find_lost_class(function: types.FunctionType) -> str:
+    """Return the name of the class that a function is a method of, where it is not found; otherwise an empty string."""
+    *path, _ = function.__qualname__.split(".")
+    return path[-1] if path and path[-1] != "<locals>" and find_class(function) is None else ""
+
+
+def _search_class(function: types.FunctionType, name: str) -> type | None:
+    """Return the class of this name, of all there are, that has a function among its own."""
+    waiting: list[type] = [object]
+    seen = set[type]()
+    kind: type
+    while waiting:
+        for kind in type.__subclasses__(waiting.pop()):
+            if kind in seen:
+                continue
+            seen.add(kind)
+            waiting.append(kind)
+            if kind.__qualname__ == name and find_function(vars(kind).get(function.__name__)) is function:
+                return kind
+    return None
 
 
 def find_member(owner: Owner, name: str) -> object:
@@ -89,12 +120,22 @@ def find_member(owner: Owner, name: str) -> object:
         and owner.receiver is not owner.kind
     ):
         return MISSING  # the object has a value of its own
+    if has_special(owner, "__getattribute__"):
+        return MISSING  # whatever that gives
     return _find_raw(owner.kind, name)
 
 
 def has_setter(owner: Owner | None, name: str) -> bool:
     """Return whether a class runs something where one of its objects is given a value under a name."""
-    return owner is not None and hasattr(type(_find_raw(owner.kind, name)), "__set__")
+    if owner is None:
+        return False
+    return hasattr(type(_find_raw(owner.kind, name)), "__set__") or has_special(owner, "__setattr__")
+
+
+def has_special(owner: Owner | None, *names: str) -> bool:
+    """Return whether a class has one of some special methods that its author wrote."""
+    found = () if owner is None else [find_function(_find_raw(owner.kind, name)) for name in names]
+    return any(isinstance(each, types.FunctionType) and not is_installed(each) for each in found)
 
 
 def find_rival(owner: Owner, name: str) -> type | None:
@@ -108,14 +149,17 @@ def find_rival(owner: Owner, name: str) -> type | None:
     return None
 
 
-def find_setter(owner: Owner, name: str) -> str:
-    """Return which function of a class may give its objects another value under a name; an empty string if none."""
+def find_setter(owner: Owner, name: str, *, seen: bool = False) -> str:
+    """Return which function of a class may give its objects another value under a name; an empty string if none.
+
+    If it must be `seen`, what may set anything, such as `vars(self)`, does not count.
+    """
     kinds = [*owner.kind.__mro__, *_list_subclasses(owner.kind)]
     for kind in kinds:
         if dataclasses.is_dataclass(kind) and name in kind.__dataclass_fields__:
             return f"{kind.__qualname__}.__init__"
         for function, names in _list_stores(kind).items():
-            if name in names or "*" in names:
+            if name in names or ("*" in names and not seen):
                 return f"{kind.__qualname__}.{function}"
     return ""
 
@@ -161,6 +205,33 @@ def _is_set_once(kind: type, name: str) -> bool:
     return not any(name in names or "*" in names for function, names in stores if function != "__init__")
 
 
+def has_member(owner: Owner, name: str) -> bool | None:
+    """Return whether every object of a class has an attribute; None where that is not known."""
+    member = _find_raw(owner.kind, name)
+    if has_special(owner, "__getattribute__"):
+        return None
+    if member is not MISSING:
+        return None if isinstance(member, property | functools.cached_property) or ismemberdescriptor(member) else True
+    if name in getattr(owner.receiver, "__dict__", {}):
+        return None if find_setter(owner, f"del {name}") else True
+    named = any(name in vars(each).get("__annotations__", {}) for each in owner.kind.__mro__)
+    if (
+        named
+        or _find_raw(owner.kind, "__getattr__") is not MISSING
+        or find_rival(owner, name) is not None
+        or find_setter(owner, name)
+    ):
+        return None
+    return None if owner.receiver is None and mentions(owner.kind, name) else False
+
+
+def has_method(owner: Owner, name: str) -> bool:
+    """Return whether every object of a class has the same method under a name."""
+    known = isinstance(find_function(find_member(owner, name)), types.FunctionType)
+    is_property = isinstance(find_member(owner, name), property | functools.cached_property)
+    return known and not is_property and find_rival(owner, name) is None and not find_setter(owner, name, seen=True)
+
+
 def mentions(kind: type, name: str) -> bool:
     """Return whether a function of a class has an attribute of this name in it."""
     for each in kind.__mro__:
@@ -203,7 +274,7 @@ def _is_current(kind: type) -> bool:
 
 @lru_cache(maxsize=256)
 def _list_stores(kind: type) -> Mapping[str, frozenset[str]]:
-    """Return which attributes each function of a class assigns; "*" where that cannot be seen."""
+    """Return which attributes each function of a class assigns, `del x` of those it deletes; "*" for any."""
     found = {}
     for name, member in vars(kind).items():
         setters: list[object] = [member.fset, member.fdel] if isinstance(member, property) else []
@@ -221,5 +292,7 @@ def _list_assigned(function: types.FunctionType) -> frozenset[str]:
         if not is_installed(function) and not {"setattr", "__dict__", "__setattr__", "vars"}.isdisjoint(code.co_names):
             names.add("*")
         steps = dis.get_instructions(code)
-        names |= {str(step.argval) for step in steps if step.opname in ("STORE_ATTR", "DELETE_ATTR")}
+        for step in steps:
+            if step.opname in ("STORE_ATTR", "DELETE_ATTR"):
+                names |= {str(step.argval)} | ({f"del {step.argval}"} if step.opname == "DELETE_ATTR" else set())
     return frozenset(names)

@@ -120,7 +120,7 @@ def list_part_names(path: Path) -> list[str]:
     ['env_body_left_pos', 'body_left_pos', 'env_body_pos', 'body_pos', 'pos']
     """
     path = path[:1] + tuple(part for part in path[1:] if part not in _SAME or part == "torch")
-    names = [name for each in dict.fromkeys((path, _drop_same(path))) for name in _list_names(each)]
+    names = [name for each in dict.fromkeys((path, drop_same(path))) for name in _list_names(each)]
     return [name for name in dict.fromkeys(names) if name != "torch"]
 
 
@@ -133,7 +133,7 @@ def _list_names(path: Path) -> Iterator[str]:
         yield "_".join(map(format_part_name, path[at:]))
 
 
-def _drop_same(path: Path) -> Path:
+def drop_same(path: Path) -> Path:
     """Return a path without the parts that change nothing."""
     return path[:1] + tuple(part for part in path[1:] if part not in _SAME)
 
@@ -197,7 +197,7 @@ def drop_indices(path: Path) -> Path:
 
 def suggest_name(path: Path) -> str:
     """Return what to call the field of a part of a record: with the arguments and indices that lead to it."""
-    path = drop_indices(_drop_same(path))
+    path = drop_indices(drop_same(path))
     path = path[:-1] if path[-1] == "data" and len(path) > 2 else path  # the numbers of a tensor
     told = [
         at - is_index(part)
@@ -216,15 +216,12 @@ def _is_plain_name(name: str) -> bool:
 
 
 def claim_name(context: Context, name: str, path: Path, node: ast.AST) -> None:
-    """Remember which part a field or shared parameter is; an error where it was another part before.
-
-    What is shared may be several parts, but not one part that is called or indexed in two ways.
-    """
-    path = _drop_same(path)
+    """Remember which part a field or shared parameter is; an error where it was another part before."""
+    path = drop_same(path)
     before = context.claimed.setdefault(name, path)
-    shared = name not in (context.scope.fields or ()) and name in context.scope.params
-    if before == path or (shared and not are_variants(before, path)):
+    if before == path:
         return
+    shared = name not in (context.scope.fields or ()) and name in context.scope.params
     raise context.error(node, *explain_claim(name, before, path, shared=shared))
 
 
@@ -236,7 +233,7 @@ def claim_parts(function: str, claimed: Mapping[str, Path], claims: dict[str, Cl
     """
     for name, path in claimed.items():
         other, before = claims.setdefault(name, (function, path))
-        beside = name in fields and path[0] == before[0] and len(path) == len(before) and path != before
+        beside = path[0] == before[0] and len(path) == len(before) and path != before
         if beside or are_variants(before, path):
             what, advice = explain_claim(name, before, path, shared=name not in fields)
             raise ReadError(f"{other!r} and {function!r} cannot be read together: {what}\n{advice}")

@@ -256,6 +256,40 @@ def list_assigned(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(names)
 
 
+_LOOPS = (ast.For, ast.GeneratorExp, ast.ListComp, ast.SetComp, ast.DictComp, ast.FunctionDef, ast.Lambda)
+
+
+@lru_cache(maxsize=256)
+def mentions_again(function: ast.FunctionDef, name: str) -> bool:
+    """Return whether a function may read a name more than once after it was given a value."""
+
+    def count(node: ast.AST, times: int) -> int:
+        if isinstance(node, ast.Name):
+            return times if node.id == name and isinstance(node.ctx, ast.Load) else 0
+        given = any(
+            isinstance(each, ast.Name) and each.id == name and not isinstance(each.ctx, ast.Load)
+            for each in ast.walk(node)
+        )
+        inner = times + (isinstance(node, _LOOPS) and not given)
+        once = getattr(node, "iter", None) if isinstance(node, ast.For) else _find_first(node)
+        return sum(count(each, times if each is once else inner) for each in _list_children(node))
+
+    return sum(count(each, 1) for each in function.body) > 1
+
+
+def _find_first(node: ast.AST) -> ast.AST | None:
+    """Return what a comprehension runs over only once."""
+    return node.generators[0].iter if hasattr(node, "generators") else None
+
+
+def _list_children(node: ast.AST) -> Iterator[ast.AST]:
+    for each in ast.iter_child_nodes(node):
+        if isinstance(each, ast.comprehension):
+            yield from ast.iter_child_nodes(each)
+        else:
+            yield each
+
+
 def validate_signature(source: Source) -> None:
     """Refuse signatures with parameters that cannot be named."""
     arguments = source.tree.args

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from plaudit.errors import PlauditError, ReadError
 from plaudit.language.kinds import FLAG, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_pattern, is_without_gradients
+from plaudit.language.reading.changes import read_changes
 from plaudit.language.reading.comprehensions import count_turns, list_rows
 from plaudit.language.reading.conditions import compare, negate, read_test
 from plaudit.language.reading.context import Context
@@ -32,6 +33,8 @@ from plaudit.language.reading.flow import (
 from plaudit.language.reading.helpers import define_helper
 from plaudit.language.reading.in_place import change_local
 from plaudit.language.reading.paths import are_same
+from plaudit.language.reading.presence import note_suppositions
+from plaudit.language.reading.sharing import is_shared
 from plaudit.language.reading.values import (
     Constant,
     Dictionary,
@@ -70,7 +73,9 @@ def _read_returned(context: Context, node: ast.expr) -> Value:
         return changed or context.read(node)
     part = context.returned.part
     match node:  # what is returned beside the score makes no difference to it
-        case ast.Tuple(elts=elements) if isinstance(part, int) and -len(elements) <= part < len(elements):
+        case ast.Tuple(elts=elements) if isinstance(part, int) and _has_position(elements, part):
+            for each in elements[: part % len(elements)]:
+                read_changes(context, each)
             value = context.read(elements[part])
         case _:
             value = _take_part(context, changed or context.read(node), part, node)
@@ -78,6 +83,11 @@ def _read_returned(context: Context, node: ast.expr) -> Value:
         value = _take_first_row(context, value, node)
     _validate_returned(context, value, node)
     return value
+
+
+def _has_position(elements: list[ast.expr], part: int) -> bool:
+    starred = any(isinstance(each, ast.Starred) for each in elements)
+    return -len(elements) <= part < len(elements) and not starred
 
 
 def _take_part(context: Context, value: Value, part: int | str | None, node: ast.expr) -> Value:
@@ -185,7 +195,9 @@ def _run_definition(context: Context, statement: ast.FunctionDef) -> None:
 @runs(ast.Assert)
 def _run_assertion(context: Context, statement: ast.Assert) -> None:
     """Read `assert`: a row that fails it does not count."""
+    supposed = len(context.supposed)
     holds = read_test(context, statement.test)
+    note_suppositions(context, supposed, statement, "the function raises where it is.")
     if holds is False:
         raise context.error(statement, "this assertion always fails.", "Check the shapes and constants in it.")
     if holds is not True:
@@ -227,8 +239,11 @@ def _list_ifs(context: Context, statement: ast.If) -> Iterator[Branch]:
     while len(following) == 1 and isinstance(following[0], ast.If):
         statement = following[0]
         context.begin_statement(context.names)
+        supposed = len(context.supposed)
         try:
             test = read_test(context, statement.test)
+            if isinstance(statement.body[-1], ast.Raise):
+                note_suppositions(context, supposed, statement, "the function raises where it is.")
         except ReadError as error:  # `if isinstance(x, torch.Tensor): x = x.item()`
             if error not in context.undecided or not _are_branches_equal(context, statement):
                 raise
@@ -323,6 +338,27 @@ def _complete_names(context: Context, flows: list[tuple[int, Flow, ast.AST]], la
         last.names = names | last.names
 
 
+def _list_named(context: Context, node: ast.expr) -> list[Value]:
+    """Return the lists, dicts and arrays with a name that a loop runs over, and not over a copy of them."""
+    if isinstance(node, ast.Call) and ast.unparse(node.func) in ("list", "tuple"):
+        return []
+    names = [ast.unparse(each) for each in ast.walk(node) if isinstance(each, ast.Name | ast.Attribute)]
+    return [context.names[name] for name in names if isinstance(context.names.get(name), Vector | Dictionary)]
+
+
+def _refuse_changed(context: Context, statement: ast.For, turns: list[Value], at: int, names: Names) -> None:
+    """Refuse to go on with a loop whose next turn is another one now: a turn before has changed what it runs over."""
+    if context.scope.fields is None:
+        return  # what the list holds is not known yet
+    with context.using(dict(names)), context.trying(keep=False):
+        now = list_rows(context, statement.iter)
+    if len(now) == len(turns) and (at == len(turns) or are_same(now[at], turns[at])):
+        return
+    shown = ast.unparse(statement.iter)
+    advice = f"Loop over a copy: `for ... in list({shown}):`, or collect what is new under another name."
+    raise context.error(statement.iter, f"the loop changes `{shown}`, which it runs over.", advice)
+
+
 @runs(ast.For)
 def _run_loop(context: Context, statement: ast.For) -> Flow:
     """Read a `for` turn by turn, each where none before it returned or broke off."""
@@ -333,7 +369,10 @@ def _run_loop(context: Context, statement: ast.For) -> Flow:
     going = context.names
     turns = list_rows(context, statement.iter)
     count_turns(context, len(turns), statement.iter)
-    for value in turns:
+    over, changed = _list_named(context, statement.iter), len(context.changed)
+    for at, value in enumerate(turns):
+        if any(is_shared(old, each) for old in context.changed[changed:] for each in over):
+            _refuse_changed(context, statement, turns, at, going)
         with context.using(dict(going)) as going:
             context.bind(statement.target, value)
         flow = read_block(context, statement.body, going)
@@ -350,6 +389,8 @@ def _run_loop(context: Context, statement: ast.For) -> Flow:
             break
         going = goes_on
     else:
+        if any(is_shared(old, each) for old in context.changed[changed:] for each in over):
+            _refuse_changed(context, statement, turns, len(turns), going)
         last = read_block(context, statement.orelse, going)
         if last.returned is not False:
             early.append((both(context, staying, last.returned), last.value))
