@@ -324,6 +324,8 @@ def fit(context: Context, function: Callable[..., Found], *arguments: Any, node:
     try:
         return function(*arguments)
     except ShapeProblem as problem:
+        if problem.of is not None:
+            refuse_record(context, problem.of, node)
         raise context.error(node, problem.what, problem.advice) from None
 
 

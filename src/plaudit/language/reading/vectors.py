@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from plaudit.language.kinds import FLAG
-from plaudit.language.reading.values import Picked, Value, Vector, build_vector, find_kind, list_parts
+from plaudit.language.reading.values import Picked, Record, Value, Vector, build_vector, find_kind, list_parts
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES, Shape
 
 BATCH = "A term sees one row, so there is no batch axis"
@@ -22,15 +22,18 @@ BATCHED = "If the whole function was written for a batch, use @term(batched=True
 class ShapeProblem(ValueError):
     """Shapes that do not fit: what is wrong, and what to do about it."""
 
-    def __init__(self, what: str, advice: str = "") -> None:
+    def __init__(self, what: str, advice: str = "", *, of: Value | None = None) -> None:
         super().__init__(what, advice)
         self.what, self.advice = what, advice
+        self.of = of  # what has no shape
 
 
 def find_shape(value: Value) -> Shape:
-    """Return the sizes of the axes; ShapeProblem where rows differ, or where it is too large."""
+    """Return the sizes of the axes; ShapeProblem where rows differ, where it is too large, or not declared."""
     if isinstance(value, Picked):
         raise ShapeProblem(COUNTED, WRITE_BACK)
+    if isinstance(value, Record):
+        raise ShapeProblem("its shape is not known.", of=value)
     parts = list_parts(value)
     if parts is None:
         return ()
