@@ -57,9 +57,12 @@ def nest_entries(values: Sequence[Any], shape: Shape, make: Callable[[list[Any]]
 
     >>> nest_entries([1, 2, 3, 4, 5, 6], (2, 3))
     [[1, 2, 3], [4, 5, 6]]
+    >>> nest_entries([], (2, 0))
+    [[], []]
     """
-    for size in reversed(shape[1:]):
-        values = [make(list(values[at : at + size])) for at in range(0, len(values), size)]
+    for axis in range(len(shape) - 1, 0, -1):
+        size = shape[axis]
+        values = [make(list(values[at * size : (at + 1) * size])) for at in range(prod(shape[:axis]))]
     return make(list(values))
 
 

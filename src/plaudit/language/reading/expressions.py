@@ -316,7 +316,7 @@ def _read_array(context: Context, value: Any, node: ast.AST) -> Value:
     entries = [to_number(entry) for entry in value.reshape(-1).tolist()]
     if None in entries:
         raise context.error(node, "a constant array must hold numbers or bools.")
-    return build_array([Constant(entry) for entry in entries], tuple(value.shape))
+    return fit(context, build_array, [Constant(entry) for entry in entries], tuple(value.shape), node=node)
 
 
 def fit(context: Context, function: Callable[..., Found], *arguments: Any, node: ast.AST) -> Found:

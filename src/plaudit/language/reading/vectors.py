@@ -65,12 +65,15 @@ def list_entries(value: Value) -> list[Value]:
 
 
 def holds_flags(value: Value) -> bool:
-    """Return whether every entry is a bool."""
-    return all(find_kind(entry) == FLAG for entry in list_entries(value))
+    """Return whether every entry is a bool; an array without entries is one of floats."""
+    entries = list_entries(value)
+    return bool(entries) and all(find_kind(entry) == FLAG for entry in entries)
 
 
 def build_array(entries: Sequence[Value], shape: Shape) -> Value:
     """Return an array of a shape from its entries in row-major order; a scalar where the shape is empty."""
+    if 0 in shape[:-1]:
+        raise ShapeProblem(f"an array of shape {shape} has no rows.", "Leave it out: its sum is 0.")
     return build_vector(entries, shape) if shape else entries[0]
 
 
@@ -139,7 +142,8 @@ def reduce_axis(
         return build_array([function(entries)], (1,) * len(shape) if keepdims else ())
     along = normalise_axis(axis, len(shape))
     step = prod(shape[along + 1 :])
-    starts = (at + offset for at in range(0, len(entries), shape[along] * step) for offset in range(step))
+    outer = range(prod(shape[:along]))
+    starts = (at * shape[along] * step + offset for at in outer for offset in range(step))
     found = [function([entries[start + k * step] for k in range(shape[along])]) for start in starts]
     return build_array(found, (*shape[:along], *((1,) if keepdims else ()), *shape[along + 1 :]))
 
