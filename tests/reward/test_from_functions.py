@@ -248,3 +248,17 @@ def test_a_field_of_the_example_takes_the_place_of_a_default_that_cannot_be_read
     assert make({function: 2.0}, row).score(**row).total == 2.0 * function(**row) == -8.0
     declared = make({function: 1.0}, {"v": 1.0}, fields=[Field("w", shape=(1, 2))])
     assert declared.score(**row).total == -4.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: make({near: 1.0}, {"distance": []}),
+        lambda: make({effort: 1.0}, {"torque": [[], []]}),
+        lambda: make({pay: 1.0}, {"gait": 1.0, "speed": 1.0}, shared={"torque": []}),
+        lambda: Field("torque", shape=(0,)),
+    ],
+)
+def test_an_empty_list_says_that_its_length_may_not_vary(call):
+    with pytest.raises(DefinitionError, match="a list whose length varies cannot be a field: pass a flag or a count"):
+        call()
