@@ -9,6 +9,7 @@ import pytest
 from plaudit import DefinitionError, Field, ReadError, Reward, State, Task, bounds, check, term
 from plaudit.errors import UnknownField
 from plaudit.schedules import linear
+from support.strategies import load
 
 
 def near(robot, reach=2.0):
@@ -238,3 +239,26 @@ def test_a_space_without_a_name_is_refused():
         make({near: 1.0}, spaces.Box(-1, 1, (3,)))
     with pytest.raises(DefinitionError, match="'distance' is a Text space"):
         make({near: 1.0}, {"distance": spaces.Text(5)})
+
+
+@pytest.mark.parametrize("default", ["[[]]", "None", "np.array([[]])", "'arms'"])
+def test_a_field_of_the_example_takes_the_place_of_a_default_that_cannot_be_read(default):
+    function = load(f"import numpy as np\ndef f(v, w={default}): return v - np.sum(np.linalg.norm(w, axis=-1))")["f"]
+    row = {"v": 1.0, "w": [[3.0, 4.0]]}
+    assert make({function: 2.0}, row).score(**row).total == 2.0 * function(**row) == -8.0
+    declared = make({function: 1.0}, {"v": 1.0}, fields=[Field("w", shape=(1, 2))])
+    assert declared.score(**row).total == -4.0
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: make({near: 1.0}, {"distance": []}),
+        lambda: make({effort: 1.0}, {"torque": [[], []]}),
+        lambda: make({pay: 1.0}, {"gait": 1.0, "speed": 1.0}, shared={"torque": []}),
+        lambda: Field("torque", shape=(0,)),
+    ],
+)
+def test_an_empty_list_says_that_its_length_may_not_vary(call):
+    with pytest.raises(DefinitionError, match="a list whose length varies cannot be a field: pass a flag or a count"):
+        call()

@@ -5,10 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from plaudit import Field, Ledger, Reward, Task, check, prefer, term
-from plaudit.errors import DefinitionError, MissingField, ShapeMismatch, SpecError
+from plaudit import Field, Ledger, Reward, State, Task, check, prefer, term
+from plaudit.errors import DefinitionError, MissingField, ShapeMismatch, SpecError, UnknownField
 from plaudit.reward.spec_writer import field_to_dict
 from plaudit.rows.row import arrange_row, flatten_row, nest_row
+from support.c_compilers import CFunction
+from support.strategies import load
 
 
 @term
@@ -167,3 +169,125 @@ def test_sql_reads_a_column_an_entry(keys):
         connection.execute(f"INSERT INTO steps VALUES ({marks})", [row[name] for name in names])
     found = connection.execute(f"SELECT total FROM ({compiled.select('steps')}) WHERE ok").fetchall()
     assert found == [(WALK.score(**ROW).total,)]
+
+
+LENGTHS = (
+    "-1.0 if len(hist) > 0 else v",
+    "v + hist.shape[0]",
+    "v + np.size(hist)",
+    "v + hist.size",
+    "v + np.shape(hist)[0]",
+    "v + sum(1 for _ in hist)",
+    "v + sum(i for i, _ in enumerate(hist))",
+    "v + sum(np.ones_like(hist))",
+    "v + sum([2.0] * len(hist))",
+    "v + (lambda w: len(w))(hist)",
+    "v if len(hist[:1]) == 1 else 0.0",
+)
+
+
+@pytest.mark.parametrize("value", LENGTHS)
+def test_a_row_of_another_length_is_refused_where_only_the_length_is_read(value):
+    function = load(f"import numpy as np\ndef f(hist, v): return {value}")["f"]
+    reward = Reward.from_functions({function: 1.0}, example={"v": 0.0, "hist": [3.5]})
+    kept = np.array([2.0])
+    assert reward.score(v=1.0, hist=kept).total == function(kept, 1.0)
+    assert reward.compile("numpy")({"v": [1.0], "hist": [[2.0]]}).total == function(kept, 1.0)
+    for hist in ([], [1.0, 2.0]):
+        with pytest.raises(ShapeMismatch, match="field 'hist'"):
+            reward.score(v=1.0, hist=hist)
+        with pytest.raises(ShapeMismatch, match="field 'hist'"):
+            reward.compile("numpy")({"v": [1.0], "hist": [hist]})
+    with pytest.raises(MissingField):
+        reward.score(v=1.0)
+    assert Reward.from_dict(reward.to_dict()).fingerprint == reward.fingerprint
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "np.size(self.hist)",
+        "np.ndim(self.hist)",
+        "len(np.shape(self.hist))",
+        "np.sum(np.ones_like(self.hist))",
+        "np.array([self.hist]).size",
+        "np.repeat(self.hist, 2).size",
+        "np.isscalar(self.hist)",
+        "(1.0 if torch.is_tensor(self.hist) else 2.0)",
+    ],
+)
+def test_what_is_not_declared_has_no_shape(value):
+    function = load(f"import numpy as np\nimport torch\ndef f(self): return self.v + {value}")["f"]
+    with pytest.raises(UnknownField, match="reads 'self.hist'"):
+        Reward("r", version="1", terms=[term(function)], fields=[Field("v")])
+
+
+@pytest.mark.parametrize("kind", [{}, {"flag": True}, {"values": ("a", "b")}, {"values": (1, 2)}, {"infinite": True}])
+def test_a_shape_is_held_for_fields_of_every_kind(kind):
+    function = load("def f(seen): return seen.shape[0] + 10 * seen.shape[1]")["f"]
+    made = term(name="a")(function), term(name="b", terminal=True)(function)
+    reward = Reward("r", version="1", terms=made, fields=[Field("seen", shape=(2, 3), **kind)])
+    entry = {"flag": True, "values": kind.get("values", (1.0,))[0]}.get(next(iter(kind), ""), 1.0)
+    assert reward.score(seen=[[entry] * 3] * 2, terminal=True).total == 64
+    assert reward.score(seen=[[entry] * 3] * 2, terminal=False).total == 32
+    with pytest.raises(ShapeMismatch):
+        reward.score(seen=[[entry] * 3] * 3, terminal=True)
+    assert CFunction(reward.select_terms("b").compile("c"))([1.0, 1.0])["total"] == 32.0
+    assert reward.select_terms("b").inputs == ("terminal", "seen[0][0]")
+
+
+def test_the_end_of_a_step_whose_length_is_read_is_held():
+    function = load("def f(prev, curr): return curr.path[0] + len(prev.path)")["f"]
+    reward = Reward("r", version="1", terms=[term(function)], fields=[Field("path", length=2)])
+    assert reward.score(prev={"path": [5.0, 6.0]}, curr={"path": [1.0, 2.0]}).total == 3.0
+    with pytest.raises(ShapeMismatch):
+        reward.score(prev={"path": [5.0]}, curr={"path": [1.0, 2.0]})
+
+
+def test_a_batched_function_may_go_by_the_shape_of_a_row():
+    function = load("def f(self): return self.speed * self.num_envs / len(self.speed) + self.pos.shape[1]")["f"]
+    reward = Reward.from_functions(
+        {function: 1.0}, example={"speed": np.zeros(4), "pos": np.zeros((4, 3))}, batched=True
+    )
+    rows = {"speed": [1.0, 2.0], "pos": np.ones((2, 3))}
+    assert reward.compile("numpy")(rows).total.tolist() == [4.0, 5.0]
+    with pytest.raises(ShapeMismatch):
+        reward.compile("numpy")({**rows, "pos": np.ones((2, 4))})
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "return self.v",
+        "self.extras['hist'] = self.hist\n    return self.v",
+        "norm = np.linalg.norm(self.hist) / len(self.hist)\n    info['norm'] = norm\n    return self.v",
+        "return self.v if hist is not None else 0.0",
+    ],
+)
+def test_an_array_that_is_only_mentioned_may_be_left_out_of_rows(body):
+    function = load(f"import numpy as np\ndef f(self, info, hist): \n    {body}")["f"]
+    reward = Reward("r", version="1", terms=[term(function)], fields=[Field("v"), Field("hist", length=2)])
+    assert reward.inputs == ("v",)
+    assert reward.score(v=2.0).total == reward.score(v=2.0, hist=[1.0, 2.0]).total == 2.0
+
+
+def test_updates_and_gates_hold_the_shapes_that_they_go_by():
+    functions = load(
+        "def count(prev, hist): return prev.seen + len(hist)\n"
+        "def spent(prev): return prev.seen\n"
+        "def open(hist): return 1.0 if len(hist) > 1 else 0.0\n"
+        "def speed(v): return v"
+    )
+    seen = State("seen", update=functions["count"], reset=0.0)
+    counted = Reward("r", version="1", terms=[term(functions["spent"])], fields=[seen, Field("hist", length=2)])
+    gated = Reward(
+        "r",
+        version="1",
+        terms=[term(functions["speed"])],
+        fields=[Field("v"), Field("hist", length=2)],
+        gate=functions["open"],
+    )
+    assert "hist[0]" in counted.inputs
+    assert gated.score(v=3.0, hist=[1.0, 2.0]).total == 3.0
+    with pytest.raises(ShapeMismatch):
+        gated.score(v=3.0, hist=[1.0])

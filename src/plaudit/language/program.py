@@ -7,7 +7,7 @@ things about it, rendering it, storing it. A value computed once is one node how
 import builtins
 import math
 import operator
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -199,7 +199,7 @@ def renumber(node: n.Node, moved: Mapping[int, int]) -> n.Node:
     return kind(*after) if n.is_plain(kind) else replace(node, **dict(zip(n.operand_names(kind), after, strict=True)))
 
 
-def find_reachable(nodes: tuple[n.Node, ...], roots: Iterable[int], known: Iterable[int] = ()) -> Iterator[int]:
+def find_reachable(nodes: Sequence[n.Node], roots: Iterable[int], known: Iterable[int] = ()) -> Iterator[int]:
     """Yield the positions that `roots` need, operands before users, in the order a reader would meet them.
 
     What is `known` is not needed, nor what only that needs.
@@ -299,6 +299,12 @@ class Builder:
         self.nodes = list(nodes)
         self.calls: dict[str, list[Any]] = {}  # of methods of records: how each is shown, and what it was passed
         self._at = {_identify(node): at for at, node in enumerate(self.nodes)}
+
+    def copy(self) -> "Builder":
+        """Return a list that grows on its own."""
+        other = Builder(self.nodes)
+        other.calls = {name: list(seen) for name, seen in self.calls.items()}
+        return other
 
     def add(self, node: n.Node) -> int:
         """Return the position of `node`, adding it if it is new."""

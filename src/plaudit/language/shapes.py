@@ -14,19 +14,22 @@ MOST_AXES = 3
 
 Shape = tuple[int, ...]
 
+_VARIES = "; a list whose length varies cannot be a field: pass a flag or a count that is computed before scoring"
+
 
 def find_shape_problem(shape: object) -> str:
     """Return what is wrong with a declared shape; an empty string where nothing is.
 
     >>> find_shape_problem((4, 3)), find_shape_problem(())
     ('', '')
-    >>> find_shape_problem((4, 0))
+    >>> find_shape_problem((4, 0)).partition(";")[0]
     'shape=(4, 0) must be a tuple of one to 3 integers from 1 on, such as (4, 3)'
     """
     if not isinstance(shape, tuple) or not all(type(size) is int and size >= 1 for size in shape):
         shown = repr(shape)
         shown = shown if len(shown) <= 60 else f"{shown[:60]}…"
-        return f"shape={shown} must be a tuple of one to {MOST_AXES} integers from 1 on, such as (4, 3)"
+        empty = _VARIES if isinstance(shape, tuple) and 0 in shape else ""
+        return f"shape={shown} must be a tuple of one to {MOST_AXES} integers from 1 on, such as (4, 3){empty}"
     if len(shape) > MOST_AXES:
         return f"a shape of {len(shape)} axes; at most {MOST_AXES} can be read"
     if any(size > MOST_ENTRIES for size in shape) or prod(shape) > MOST_ENTRIES:
@@ -57,9 +60,12 @@ def nest_entries(values: Sequence[Any], shape: Shape, make: Callable[[list[Any]]
 
     >>> nest_entries([1, 2, 3, 4, 5, 6], (2, 3))
     [[1, 2, 3], [4, 5, 6]]
+    >>> nest_entries([], (2, 0))
+    [[], []]
     """
-    for size in reversed(shape[1:]):
-        values = [make(list(values[at : at + size])) for at in range(0, len(values), size)]
+    for axis in range(len(shape) - 1, 0, -1):
+        size = shape[axis]
+        values = [make(list(values[at * size : (at + 1) * size])) for at in range(prod(shape[:axis]))]
     return make(list(values))
 
 

@@ -7,7 +7,7 @@ from plaudit.errors import DefinitionError, ReadError, UnknownField
 from plaudit.language.parameters import Number
 from plaudit.reward.definition import Definition, define, index_fields
 from plaudit.reward.example import read_example
-from plaudit.reward.term import Term, term
+from plaudit.reward.term import Term, make_term
 
 
 def define_from_example(
@@ -20,9 +20,15 @@ def define_from_example(
     observed: bool,
 ) -> None:
     """Fill in the parts of a reward of functions by weight; arguments of `Reward` are `given`."""
-    terms = _make_terms(given["name"], functions, batched)
-    read = read_example(example, batched=batched or any(each.batched for each in terms))
+    _refuse_others(given["name"], functions)
+    read = read_example(example, batched=batched or any(isinstance(each, Term) and each.batched for each in functions))
     declared = index_fields(given["name"], given["fields"]).declared
+    terms = [
+        each.with_(weight=weight)
+        if isinstance(each, Term)
+        else make_term(each, fields={*read.fields, *declared}, weight=weight, batched=batched)
+        for each, weight in functions.items()
+    ]
     parts = {name for each in terms for name in (*each.parts, *each.reads)}
     for name, problem in read.problems.items():
         if name in parts and name not in declared:
@@ -43,7 +49,8 @@ def define_from_example(
         ) from None
 
 
-def _make_terms(reward: str, functions: object, batched: bool) -> list[Term]:
+def _refuse_others(reward: str, functions: object) -> None:
+    """Refuse what is no mapping of functions to their weights."""
     if not isinstance(functions, Mapping):
         raise DefinitionError(
             f"reward {reward!r}: from_functions takes the weight of each function, {{near: 1.0, effort: -0.1}}, "
@@ -56,7 +63,3 @@ def _make_terms(reward: str, functions: object, batched: bool) -> list[Term]:
                 f"reward {reward!r}: from_functions takes the weight of each function, and {each!r} is a string; write "
                 f"{{term(name={each!r})({near}): 1.0}}"
             )
-    return [
-        each.with_(weight=weight) if isinstance(each, Term) else term(weight=weight, batched=batched)(each)
-        for each, weight in functions.items()
-    ]

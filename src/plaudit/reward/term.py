@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from types import MappingProxyType
 from typing import Any, Literal, NoReturn, get_args, overload
 
@@ -407,32 +408,33 @@ def term(
     for keyword in unknown:
         raise TypeError(_describe_unknown(keyword, unknown[keyword]))
 
-    def decorate(plain: Callable[..., Any]) -> Term:
-        if isinstance(plain, str | int | float | Schedule):
-            option = f"name={plain!r}" if isinstance(plain, str) else f"weight={plain!r}"
-            raise ReadError(f"{plain!r} cannot be read: a term is a plain Python function; write term({option})(near)")
-        inner, bound = unbind(plain)
-        source = read_source(inner)
-        own = source.name if source.name != "__call__" else _write_small(type(plain).__name__)
-        title = name or (part if isinstance(part, str) else own)
-        return Term(
-            title,
-            weight=weight,
-            low=low,
-            high=high,
-            terminal=terminal,
-            kind=kind,
-            doc=(source.function.__doc__ or "").strip(),
-            source=source,
-            allow={} if allow is None else allow,
-            gated=gated,
-            after_clamp=after_clamp,
-            part=part,
-            batched=batched,
-            **_read_parts(source, title, part, _join_given(title, bound, params)),
-        )
-
+    options: dict[str, Any] = {"weight": weight, "low": low, "high": high, "terminal": terminal, "gated": gated}
+    options |= {"after_clamp": after_clamp, "kind": kind, "batched": batched, "allow": {} if allow is None else allow}
+    decorate: Callable[[Callable[..., Any]], Term] = partial(make_term, name=name, part=part, params=params, **options)
     return decorate if function is None else decorate(function)
+
+
+def make_term(
+    plain: Callable[..., Any],
+    *,
+    fields: Collection[str] = (),
+    name: str | None = None,
+    part: int | str | None = None,
+    params: object = None,
+    **options: Any,
+) -> Term:
+    """Return the term of a plain function, as it is read first among some `fields`; `term` explains the rest."""
+    if isinstance(plain, str | int | float | Schedule):
+        option = f"name={plain!r}" if isinstance(plain, str) else f"weight={plain!r}"
+        raise ReadError(f"{plain!r} cannot be read: a term is a plain Python function; write term({option})(near)")
+    inner, bound = unbind(plain)
+    source = read_source(inner)
+    own = source.name if source.name != "__call__" else _write_small(type(plain).__name__)
+    title = name or (part if isinstance(part, str) else own)
+    given = _join_given(title, bound, params)
+    claimed = find_optional(source, bound) & {*fields}
+    doc = (source.function.__doc__ or "").strip()
+    return Term(title, doc=doc, source=source, part=part, **options, **_read_parts(source, title, part, given, claimed))
 
 
 _CLAMP, _WEIGHT, _PARAMS = "low=0.0, high=1.0", "weight=0.5", "params={'reach': 2.0}"

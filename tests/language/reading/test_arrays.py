@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, Reward, term
-from plaudit.errors import PlauditError
+from plaudit.errors import PlauditError, ReadError
 from support.strategies import load
 
 SHAPES = [(), (2,), (3,), (1, 2), (2, 2), (2, 3), (2, 1, 2)]
@@ -138,3 +138,27 @@ def test_entries_and_rows_are_repeated(axis, times):
     function = weigh(f"np.tile({text}, (2, 1, 2))", np.tile(np.repeat(one, times, axis), (2, 1, 2)).shape, ".sum() + b")
     reward = Reward("r", version="1", terms=[term(function)], fields=make_fields([(2, 3), ()]))
     assert reward.score(a=one.tolist(), b=1.0).total == pytest.approx(function(one, 1.0))
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "np.sum(np.linalg.norm([[]], axis=-1))",
+        "np.sum(np.linalg.norm([[]], axis=0))",
+        "np.sum(np.array([[], []]), axis=1)[1]",
+        "np.array([[], []]).shape[0] + 10 * np.array([[], []]).size",
+        "np.sum(np.array([[]]) ** 2 + np.zeros((2, 0)))",
+        "np.sum(np.zeros((2, 3, 0)), axis=2)[1][2]",
+        "np.sum(np.array([[]]).reshape(-1))",
+    ],
+)
+def test_an_array_without_entries_adds_nothing(value):
+    function = load(f"import numpy as np\ndef f(v): return v + {value}")["f"]
+    assert Reward("r", version="1", terms=[term(function)], fields=[Field("v")]).score(v=1.0).total == function(1.0)
+
+
+@pytest.mark.parametrize("value", ["np.zeros((0, 3))", "np.array([[]]).T", "EMPTY", "np.array([[]]).max()"])
+def test_an_array_without_rows_is_one_clear_error(value):
+    function = load(f"import numpy as np\nEMPTY = np.zeros((0, 2))\ndef f(v): return v + np.sum({value})")["f"]
+    with pytest.raises(ReadError, match="has no rows|is empty"):
+        term(function)

@@ -1,5 +1,6 @@
 """Calls and indices of records: other arguments are other fields, whatever names the function has for them."""
 
+import re
 from types import SimpleNamespace
 
 import pytest
@@ -71,6 +72,84 @@ def test_an_argument_that_cannot_be_read_is_told_by_the_values_of_its_names():
     assert reward.score(milk=2.0).total == 4.0
     with pytest.raises(ReadError, match="called with different arguments"):
         read(f"{helper}def f(farm): return of(farm, 'a') + of(farm, 'b')", "milk")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("def f(farm, x): return farm.milk(x + 1) - farm.milk(x + 2)", "milk_x_1 milk_x_2"),
+        ("def f(farm, x): return farm.milk(day=x + 1) - farm.milk(day=x + 2)", "milk_day_x_1 milk_day_x_2"),
+        ("def f(farm, x): return farm.milk(*x) - farm.milk(x, 2)", "milk_x milk_x_2"),
+        ("def f(farm, x): return farm.milk(lambda: x.a) - farm.milk(lambda: x.b)", "milk_lambda_x_a milk_lambda_x_b"),
+        ("def f(farm): return farm.milk(farm.d[farm.now]) - farm.milk(farm.d[farm.last])", "milk_farm_d_farm_now"),
+        ("def f(farm): return farm.cow(farm.i + 1).milk - farm.cow(farm.i + 2).milk", "cow_farm_i_1_milk"),
+        (
+            "def a(o, y): return o.milk(y + 1)\ndef b(o, y): return o.milk(y + 2)\n"
+            "def f(farm, x): return a(farm, x) - b(farm, x)",
+            "milk_y_1 milk_y_2",
+        ),
+    ],
+)
+def test_arguments_that_cannot_be_read_are_told_apart_by_their_text(text, names):
+    with pytest.raises(ReadError, match="would both be the field 'milk'") as caught:
+        read(text, "milk")
+    advised = re.findall(r"Field\('(\w+)'\)", str(caught.value))
+    assert names.split() == advised[: len(names.split())]
+    _, reward = read(text, *advised)
+    assert reward.score(**dict(zip(advised, (3.0, 10.0), strict=True))).total == -7.0
+    assert list(Reward.from_functions({load(text)["f"]: 1.0}, example=dict.fromkeys(advised, 0.0)).fields) == advised
+
+
+@pytest.mark.parametrize("between", ["x = 2 * x", "k = 2", "farm.k = 5", "farm.cows.append(1)"])
+def test_the_same_text_is_one_field_until_something_is_assigned(between):
+    call = "farm.milk(x + k, near.k + 1, len(near.cows))"
+    text = f"def f(farm, x):\n    k, near = 1, farm\n    first = {call}\n    {{}}\n    return first - 3 * {call}"
+    assert read(text.format("print(first)"), "milk")[1].score(milk=2.0).total == -4.0
+    with pytest.raises(ReadError, match=r"called with different arguments|would both be the field 'milk'"):
+        read(text.format(between), "milk")
+
+
+HERD = "def total(farm, of): return farm.milk({})\ndef f(farm, x):\n    k = 1\n    def late(y): return y.z + k\n"
+
+
+@pytest.mark.parametrize("passed", ["of", "of(farm)"])
+def test_a_function_that_is_passed_sees_what_is_around_it(passed):
+    text = HERD.format(passed) + "    return total(farm, late) + total(farm, late)"
+    assert read(text, "milk")[1].score(milk=2.0).total == 4.0
+    text = HERD.format(passed) + "    first = total(farm, late)\n    k = 2\n    return first + total(farm, late)"
+    with pytest.raises(ReadError, match="called with different arguments"):
+        read(text, "milk")
+
+
+def test_two_terms_pass_what_cannot_be_read():
+    made = [term(name=name)(load(f"def f(farm, y): return farm.milk(y + {name!r})")["f"]) for name in "ab"]
+    with pytest.raises(DefinitionError, match=r"`farm.milk\(y \+ 'a'\)` and `farm.milk\(y \+ 'b'\)` would both be"):
+        Reward("r", version="1", terms=made, fields=[Field("milk")])
+    twice = [made[0], made[0].with_(name="c")]
+    assert Reward("r", version="1", terms=twice, fields=[Field("milk")]).score(milk=1.0).total == 2.0
+
+
+def test_a_loop_that_changes_what_a_call_is_passed_calls_it_anew():
+    text = "def f(farm):\n    x = 0\n    for i in range(2):\n        {}\n        x += farm.milk(len(farm.cows))\n    return x"
+    assert read(text.format("x *= 3"), "milk")[1].score(milk=1.0).total == 4.0
+    with pytest.raises(ReadError, match="called with different arguments"):
+        read(text.format("farm.cows.append(i)"), "milk")
+
+
+@pytest.mark.parametrize("calls", ["farm.milk(x + 1) - farm.milk(x - 1)", "farm.milk('x') - farm.milk(x)"])
+def test_calls_whose_names_are_the_same_need_other_names(calls):
+    with pytest.raises(ReadError, match="Their longest names are the same. Give what they are passed a name"):
+        read(f"def f(farm, x): return {calls}", "milk")
+    text = "def f(farm, x):\n    more, less = x + 1, x - 1\n    return farm.milk(more) - farm.milk(less)"
+    _, reward = read(text, "x", "milk_more", "milk_less")
+    assert reward.score(x=0.0, milk_more=3.0, milk_less=10.0).total == -7.0
+
+
+def test_an_object_called_torch_is_no_tensor():
+    text = "def f(lab): return lab.price - 2 * lab.torch.price"
+    with pytest.raises(ReadError, match=r"`lab.price` and `lab.torch.price` would both be the field 'price'"):
+        read(text, "price")
+    assert read(text, "lab_price", "torch_price")[1].score(lab_price=3.0, torch_price=1.0).total == 1.0
 
 
 def test_what_is_shared_is_not_one_number_for_two_calls():

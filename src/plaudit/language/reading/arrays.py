@@ -219,6 +219,8 @@ def _refuse_array(context: Context, node: ast.AST, value: Value) -> None:
 @spells("ones_like", f"{X} dtype?", fill_value=Constant(1.0))
 def _fill_shape(context: Context, node: ast.AST, x: Value, fill_value: Value) -> Value:
     _refuse_array(context, node, fill_value)
+    if not context.batch:  # there, what is not declared has a value for each row, as a constant counts for each
+        fit(context, find_shape, x, node=node)
     filled = fit_entry(context, find_dtype(context, list_entries(x)), fill_value, node)
     return _copy_array(context, node, spread(context, lambda _: filled, x, node=node))
 

@@ -61,6 +61,7 @@ def drop(context: Context, dropped: Dropped) -> None:
         context.names[name] = Unassigned(why, "Assign it above the loop, or use it inside.")
     mention_fields(context, statement)
     if container:
+        context.counts["written"] += 1
         where = f"`{text}` in line {getattr(statement, 'lineno', 0)}"
         if context.scope.fields is not None and any(_may_share(context, each) for each in put):
             context.kept.append((*container, key or _ANY))

@@ -317,7 +317,7 @@ def _read_array(context: Context, value: Any, node: ast.AST) -> Value:
     entries = [to_number(entry) for entry in value.reshape(-1).tolist()]
     if None in entries:
         raise context.error(node, "a constant array must hold numbers or bools.")
-    return build_array([Constant(entry) for entry in entries], tuple(value.shape))
+    return fit(context, build_array, [Constant(entry) for entry in entries], tuple(value.shape), node=node)
 
 
 def fit(context: Context, function: Callable[..., Found], *arguments: Any, node: ast.AST) -> Found:
@@ -325,6 +325,8 @@ def fit(context: Context, function: Callable[..., Found], *arguments: Any, node:
     try:
         return function(*arguments)
     except ShapeProblem as problem:
+        if problem.of is not None:
+            refuse_record(context, problem.of, node)
         raise context.error(node, problem.what, problem.advice) from None
 
 

@@ -4,16 +4,16 @@ What the language does not have is refused, with the line and what to do instead
 """
 
 import ast
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import count
 
-from plaudit.errors import ReadError
+from plaudit.errors import PlauditError, ReadError
 from plaudit.language import nodes as n
 from plaudit.language.field import RECORDS, TERMINAL, Field
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.parameters import Fixed, name_knob
-from plaudit.language.program import Builder, Guard
+from plaudit.language.program import Builder, Guard, find_reachable
 from plaudit.language.reading import assignments, calls, expression_statements, statements  # noqa: F401  # each registers
 from plaudit.language.reading.context import Context, Mark, Note, Path, Returned, Scope, Undecided
 from plaudit.language.reading.doubts import settle_doubts
@@ -50,6 +50,11 @@ class Reading:
     """Which parameter, or part of a record, each field and shared parameter is."""
 
 
+Read = tuple[tuple[Ref, ...], Reading]
+"""The values that a function computes, entry by entry, and what came of reading it."""
+Reader = Callable[[Builder, Scope], Read]
+
+
 def read_term(
     source: Source,
     name: str,
@@ -68,30 +73,39 @@ def read_term(
     a flag under which alone the term is scored at all; errors say `what` the function is. `part` says which of several
     returned values is the score. A `batched` function takes and returns many rows at once.
     """
-    batch = _choose_batch_size(scope) if batched else 0
-    context = Context(builder, scope, name, source, what=what, batch=batch)
-    context.path = within
-    if what == "term":
-        context.returned = Returned(part, batched)
-    try:
-        score = add_number(context, _read_result(context, knobs), source.tree)
-    except ReadError as error:
-        raise Undecided(*error.args) if context.switches else error from None
-    settle_doubts(context, [score])
-    refuse_wrapping(context, [score, *(guard.node for guard in context.guards)])
-    if batch:
-        _drop_other_rows(context, score)
-    return _finish_reading(context, score)
+
+    def read(builder: Builder, scope: Scope) -> Read:
+        batch = _choose_batch_size(scope) if batched else 0
+        context = Context(builder, scope, name, source, what=what, batch=batch)
+        context.path = within
+        if what == "term":
+            context.returned = Returned(part, batched)
+        try:
+            score = add_number(context, _read_result(context, knobs), source.tree)
+        except ReadError as error:
+            raise Undecided(*error.args) if context.switches else error from None
+        settle_doubts(context, [score])
+        refuse_wrapping(context, [score, *(guard.node for guard in context.guards)])
+        if batch:
+            _drop_other_rows(context, score)
+        return (Ref(score, NUMBER),), _finish_reading(context, score)
+
+    return _hold_shapes(source, name, builder, scope, read, within)[1]
 
 
 def read_condition(source: Source, name: str, knobs: Mapping[str, object], builder: Builder, scope: Scope) -> Reading:
     """Return the flag of the function `source`, a condition with knobs, as a node of `builder`."""
-    context = Context(builder, scope, name, source, what="override")
-    value = _read_result(context, knobs)
-    if find_kind(value) not in (FLAG, UNKNOWN):
-        what = f"a condition must return a bool, and this returns {describe(value)}."
-        raise context.error(source.tree, what, "Return a comparison: `return deceleration == 0`.")
-    return _finish_flag(context, value)
+
+    def read(builder: Builder, scope: Scope) -> Read:
+        context = Context(builder, scope, name, source, what="override")
+        value = _read_result(context, knobs)
+        if find_kind(value) not in (FLAG, UNKNOWN):
+            what = f"a condition must return a bool, and this returns {describe(value)}."
+            raise context.error(source.tree, what, "Return a comparison: `return deceleration == 0`.")
+        reading = _finish_flag(context, value)
+        return (Ref(reading.result, FLAG),), reading
+
+    return _hold_shapes(source, name, builder, scope, read)[1]
 
 
 def read_fact(
@@ -124,13 +138,63 @@ def read_update(
 
     `knobs` are as those of a term. Where no field is declared yet, what comes back is not looked at.
     """
-    context = Context(builder, scope, field.name, source, what="state")
-    result = _read_result(context, knobs)
-    if scope.fields is None:
-        return (), _finish_reading(context, 0)
-    entries = [_fit_entry(context, entry, field) for entry in _list_entries(context, result, field)]
-    settle_doubts(context, [entry.at for entry in entries])
-    return tuple(entries), _finish_reading(context, 0)
+
+    def read(builder: Builder, scope: Scope) -> Read:
+        context = Context(builder, scope, field.name, source, what="state")
+        result = _read_result(context, knobs)
+        if scope.fields is None:
+            return (), _finish_reading(context, 0)
+        entries = [_fit_entry(context, entry, field) for entry in _list_entries(context, result, field)]
+        settle_doubts(context, [entry.at for entry in entries])
+        return tuple(entries), _finish_reading(context, 0)
+
+    return _hold_shapes(source, field.name, builder, scope, read)
+
+
+def _hold_shapes(
+    source: Source, name: str, builder: Builder, scope: Scope, read: Reader, within: int | None = None
+) -> Read:
+    """Return what came of reading a function, with a guard that reads an entry of each array whose shape it goes by.
+
+    Without one, a row whose array has another length would not be refused: the function reads `len(v)` alone.
+    """
+    values, reading = read(builder, scope)
+    guards = []
+    for entry, field in _list_unread_arrays(builder, values, reading, scope).items():
+        if _is_read_without(field, values, reading, builder, scope, read):
+            continue
+        at = builder.add(n.Input(entry))
+        at = builder.add(n.Number(at)) if field.kind == "flag" else at
+        held = builder.add(n.Eq(at, at))
+        flag = held if within is None else builder.add(n.Or(builder.add(n.Not(within)), held))
+        place = source.locate(source.tree)
+        guards.append(Guard(flag, name, f"goes by the shape of {field.name!r}", str(place), place))
+    return values, replace(reading, guards=(*reading.guards, *guards))
+
+
+def _list_unread_arrays(builder: Builder, values: Sequence[Ref], reading: Reading, scope: Scope) -> dict[str, Field]:
+    """Return the first entry of each array that a function was read with, and that it computes nothing with."""
+    roots = [*(value.at for value in values), *(guard.node for guard in reading.guards)]
+    read = (builder.nodes[at] for at in find_reachable(builder.nodes, roots))
+    used = {node.name.partition("[")[0] for node in read if isinstance(node, n.Input)}
+    found: dict[str, tuple[str, Field]] = {}
+    for entry, field in reading.inputs.items():
+        whole = entry.partition("[")[0]
+        if field.shape and whole not in used and field.name not in scope.states:
+            found.setdefault(whole, (entry, field))
+    return dict(found.values())
+
+
+def _is_read_without(
+    field: Field, values: Sequence[Ref], reading: Reading, builder: Builder, scope: Scope, read: Reader
+) -> bool:
+    """Return whether a function computes the same where a field is not declared: then it only takes or mentions it."""
+    others = {name: each for name, each in (scope.fields or {}).items() if name != field.name}
+    try:
+        again, other = read(builder.copy(), replace(scope, fields=others))
+    except PlauditError:
+        return False
+    return again == values and other.guards == reading.guards
 
 
 def _list_entries(context: Context, result: Value, field: Field) -> list[Value]:

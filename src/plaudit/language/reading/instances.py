@@ -16,6 +16,7 @@ from plaudit.language.kinds import FLAG, NUMBER
 from plaudit.language.reading.advice import CALLS, FOREIGN
 from plaudit.language.reading.context import Context, spells
 from plaudit.language.reading.expressions import fit
+from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.presence import is_own_method
 from plaudit.language.reading.values import (
     Constant,
@@ -274,6 +275,7 @@ def _find_named(context: Context, node: ast.expr) -> object:
 @spells("isscalar")
 def _is_scalar(context: Context, node: ast.AST, x: Value) -> Value:
     """Return `np.isscalar`: whether a value is a number, a bool or a string, and no array."""
+    refuse_record(context, x, node)
     return Constant(_find_sort(x) in (NUMBER, FLAG, "string"))
 
 
@@ -284,6 +286,7 @@ def _count_axes(context: Context, node: ast.AST, x: Value) -> Value:
 
 @spells("is_tensor")
 def _is_tensor(context: Context, node: ast.AST, x: Value) -> Value:
+    refuse_record(context, x, node)
     if not is_array(x) and _may_be_array(context, x, "Tensor"):
         raise _make_undecided(context, x, "torch.Tensor", node)
     return Constant(is_array(x))

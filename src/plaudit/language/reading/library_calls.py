@@ -7,6 +7,7 @@ refused, with what to write instead.
 import ast
 import sys
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from plaudit.errors import did_you_mean
@@ -18,7 +19,7 @@ from plaudit.language.reading.conditions import compare
 from plaudit.language.reading.context import SPELLINGS, Context
 from plaudit.language.reading.dictionaries import read_argument
 from plaudit.language.reading.dtypes import BOOL, FLOAT, INTEGER, cast_dtype, cast_integers
-from plaudit.language.reading.expressions import list_items, spread
+from plaudit.language.reading.expressions import fit, list_items, spread
 from plaudit.language.reading.indexing import look_up_position
 from plaudit.language.reading.values import Constant, Ref, Value, Vector, describe, find_open, has_items, is_array
 from plaudit.language.reading.vectors import holds_flags
@@ -115,7 +116,7 @@ def call_spelling(context: Context, name: str, node: ast.Call, *first: Value) ->
     if name in OF_NUMBERS and any(is_array(value) for value in known):
         advice = f"For an array write np.{name.removeprefix('math.')}(v), entry by entry."
         raise context.error(node, f"`{ast.unparse(node.func)}` takes one number at a time.", advice)
-    found = spelled.function(context, node, **passed)
+    found = fit(context, partial(spelled.function, context, node, **passed), node=node)
     return cast_dtype(context, dtype, found, node) if dtype and value is None else found
 
 

@@ -7,7 +7,9 @@ parts, also in loops and in helpers.
 import ast
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import Enum
+from itertools import pairwise
 from keyword import iskeyword
 
 from plaudit.errors import PlauditError, ReadError
@@ -18,6 +20,7 @@ from plaudit.language.reading.values import (
     EACH,
     Constant,
     Dictionary,
+    Nested,
     Picked,
     Record,
     Ref,
@@ -43,7 +46,7 @@ def show_call(context: Context, node: ast.Call) -> str:
     It is shown as the first of those calls. Where equal text stands for other arguments, it is numbered: `cost(u)#2`.
     """
     assert isinstance(node.func, ast.Attribute)
-    passed = [("", argument) for argument in node.args]
+    passed = [("*", each.value) if isinstance(each, ast.Starred) else ("", each) for each in node.args]
     passed += [("**" if keyword.arg is None else f"{keyword.arg}=", keyword.value) for keyword in node.keywords]
     found = [(how, *_read_passed(context, argument)) for how, argument in passed]
     text = f"{node.func.attr}({', '.join(f'{how}{shown}' for how, shown, _ in found)})"
@@ -59,17 +62,24 @@ def show_call(context: Context, node: ast.Call) -> str:
 
 
 def _read_passed(context: Context, node: ast.expr) -> tuple[str, Value]:
-    """Return an argument as it is shown, and its value; of one that cannot be read, the values of its names."""
-    inner = node.value if isinstance(node, ast.Starred) else node
-    try:
-        with context.trying(keep=False):
-            value = context.read(inner)
-    except PlauditError:
-        names = sorted({each.id for each in ast.walk(inner) if isinstance(each, ast.Name)})
-        parts = [key for name in names for key in sorted(context.names) if key == name or key.startswith(f"{name}.")]
-        known = [context.names[name] for name in parts]
-        return ast.unparse(node), Vector((Constant(context.source.function), *known))
-    return _show_value(context, value) or ast.unparse(node), value
+    """Return an argument as it is shown, and its value; of one that cannot be read, what its value depends on."""
+    text = ast.unparse(node)
+    with suppress(PlauditError), context.trying(keep=False):
+        value = context.read(node)
+        if not isinstance(value, Nested):
+            return _show_value(context, value) or text, value
+    return text, Vector((Constant(context.source.function), Constant(text), *_list_values(context, node)))
+
+
+def _list_values(context: Context, node: ast.expr) -> Iterator[Value]:
+    """Yield what an expression that cannot be read may depend on: names, assigned parts, and what was dropped."""
+    used = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)}
+    known = {name: value for name, value in context.names.items() if name in used or "." in name}
+    for value in list(known.values()):
+        known |= value.names() if isinstance(value, Nested) else {}
+    for name in sorted(known):
+        yield from (Constant(name), known[name])
+    yield Constant(context.counts["written"])
 
 
 def _show_value(context: Context, value: Value) -> str:
@@ -134,8 +144,17 @@ def _list_names(path: Path) -> Iterator[str]:
 
 
 def drop_same(path: Path) -> Path:
-    """Return a path without the parts that change nothing."""
-    return path[:1] + tuple(part for part in path[1:] if part not in _SAME)
+    """Return a path without the parts that change nothing; `self.torch.x` is no tensor, but an object of that name."""
+    kept = [
+        part
+        for part, after in pairwise((*path[1:], ""))
+        if part not in _SAME or (part.isidentifier() and _is_attribute(after))
+    ]
+    return (*path[:1], *kept)
+
+
+def _is_attribute(part: str) -> bool:
+    return part.isidentifier() and part not in _SAME
 
 
 def format_part_name(part: str, *, arguments: bool = False) -> str:
@@ -246,9 +265,12 @@ def explain_claim(name: str, one: Path, other: Path, *, shared: bool = False) ->
     if shown[0] == shown[1]:
         what = f"`{shown[0]}` is called with different arguments, and each time it would be the {kind} {name!r}."
         return what, "The arguments depend on data: compute the results before scoring, and take them as fields."
-    names = [_tell_apart(each, away) for each, away in ((one, other), (other, one))]
-    both = " and ".join(map(repr, names) if shared else (f"Field({each!r})" for each in names))
     what = f"`{shown[0]}` and `{shown[1]}` would both be the {kind} {name!r}."
+    names = [_tell_apart(each, away) for each, away in ((one, other), (other, one))]
+    if names[0] == names[1]:  # of `x + 1` and `x - 1`
+        advice = "Give what they are passed a name, `later = x + 1`, or compute the results before scoring, as fields."
+        return what, f"Their longest names are the same. {advice}"
+    both = " and ".join(map(repr, names) if shared else (f"Field({each!r})" for each in names))
     return what, f"{'Pass' if shared else 'Declare'} one for each{' in shared=' if shared else ''}: {both}."
 
 

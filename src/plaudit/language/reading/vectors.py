@@ -10,7 +10,7 @@ from math import prod
 from typing import Any
 
 from plaudit.language.kinds import FLAG
-from plaudit.language.reading.values import Picked, Value, Vector, build_vector, find_kind, list_parts
+from plaudit.language.reading.values import Picked, Record, Value, Vector, build_vector, find_kind, list_parts
 from plaudit.language.shapes import MOST_AXES, MOST_ENTRIES, Shape
 
 BATCH = "A term sees one row, so there is no batch axis"
@@ -22,15 +22,18 @@ BATCHED = "If the whole function was written for a batch, use @term(batched=True
 class ShapeProblem(ValueError):
     """Shapes that do not fit: what is wrong, and what to do about it."""
 
-    def __init__(self, what: str, advice: str = "") -> None:
+    def __init__(self, what: str, advice: str = "", *, of: Value | None = None) -> None:
         super().__init__(what, advice)
         self.what, self.advice = what, advice
+        self.of = of  # what has no shape
 
 
 def find_shape(value: Value) -> Shape:
-    """Return the sizes of the axes; ShapeProblem where rows differ, or where it is too large."""
+    """Return the sizes of the axes; ShapeProblem where rows differ, where it is too large, or not declared."""
     if isinstance(value, Picked):
         raise ShapeProblem(COUNTED, WRITE_BACK)
+    if isinstance(value, Record):
+        raise ShapeProblem("its shape is not known.", of=value)
     parts = list_parts(value)
     if parts is None:
         return ()
@@ -62,12 +65,15 @@ def list_entries(value: Value) -> list[Value]:
 
 
 def holds_flags(value: Value) -> bool:
-    """Return whether every entry is a bool."""
-    return all(find_kind(entry) == FLAG for entry in list_entries(value))
+    """Return whether every entry is a bool; an array without entries is one of floats."""
+    entries = list_entries(value)
+    return bool(entries) and all(find_kind(entry) == FLAG for entry in entries)
 
 
 def build_array(entries: Sequence[Value], shape: Shape) -> Value:
     """Return an array of a shape from its entries in row-major order; a scalar where the shape is empty."""
+    if 0 in shape[:-1]:
+        raise ShapeProblem(f"an array of shape {shape} has no rows.", "Leave it out: its sum is 0.")
     return build_vector(entries, shape) if shape else entries[0]
 
 
@@ -136,7 +142,8 @@ def reduce_axis(
         return build_array([function(entries)], (1,) * len(shape) if keepdims else ())
     along = normalise_axis(axis, len(shape))
     step = prod(shape[along + 1 :])
-    starts = (at + offset for at in range(0, len(entries), shape[along] * step) for offset in range(step))
+    outer = range(prod(shape[:along]))
+    starts = (at * shape[along] * step + offset for at in outer for offset in range(step))
     found = [function([entries[start + k * step] for k in range(shape[along])]) for start in starts]
     return build_array(found, (*shape[:along], *((1,) if keepdims else ()), *shape[along + 1 :]))
 
