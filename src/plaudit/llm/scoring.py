@@ -21,9 +21,10 @@ from plaudit.ledger.context import validate_integer, validate_string
 from plaudit.ledger.ledger import Ledger
 from plaudit.llm.feature import Feature, FeatureSet
 from plaudit.llm.rollouts import Keep, RolloutRecorder
-from plaudit.llm.running import Gather, Known, Results, Runner, replace_stop
+from plaudit.llm.running import Gather, Known, Results, Runner
 from plaudit.llm.sample import Sample, spell_part
 from plaudit.llm.scored import Scored
+from plaudit.llm.waiting import replace_stop
 from plaudit.reward.reward import Reward
 from plaudit.rows.on_bad import MAX_MASKED, MaskCount, apply_on_bad
 from plaudit.targets import OnBad
