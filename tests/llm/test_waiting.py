@@ -91,7 +91,7 @@ def test_a_result_that_comes_too_late_does_not_count_in_a_loop_of_somebody_else_
     @feature
     async def points(text):
         if text == "word 1":
-            time.sleep(1.5)  # noqa: ASYNC251  which nothing can interrupt there
+            time.sleep(1.5)  # which nothing can interrupt there
         await asyncio.sleep(0.01)
         return 1.0
 
@@ -105,13 +105,14 @@ def test_a_result_that_comes_too_late_does_not_count_in_a_loop_of_somebody_else_
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_coroutine_that_goes_on_when_it_is_cancelled_is_given_up(own_loop, stubborn, monkeypatch):
     monkeypatch.setattr(waiting, "_GRACE", 0.3)
+    caught = BaseException if stubborn else asyncio.CancelledError
 
     @feature
     async def points(text):
         while text == "word 1":
             try:
                 await asyncio.sleep(60)
-            except BaseException if stubborn else asyncio.CancelledError:
+            except caught:
                 continue
         return 1.0
 
