@@ -21,6 +21,7 @@ from plaudit.errors import (
     WrongType,
 )
 from plaudit.llm import Answer, Sample, Scoring, feature, ready
+from plaudit.schedules import linear
 
 
 @feature
@@ -265,6 +266,19 @@ def test_more_lost_terms_than_max_masked_stop_the_run():
     allowed = Scoring(JUDGED, [right, words, away], on_bad="mask", on_lost_term="group", max_masked=1)
     assert allowed.score(samples(12)).totals == [0.8] * 12
     assert allowed.lost == 12
+
+
+def test_a_schedule_needs_a_step_unless_its_term_is_lost():
+    scheduled = JUDGED.with_weights(clarity=linear(0.0, 1.0, over=10))
+    fine, away = judge(lambda text: 1.0), judge(lambda text: 1 / 0)
+    message = "follow 'step', and no step was given.*from a feature called 'step', or pass step= to Scoring.score"
+    with pytest.raises(MissingField, match=message):
+        Scoring(scheduled, [right, words, fine]).score(samples(1))
+    stepped = feature(name="step")(lambda: 5)
+    assert Scoring(scheduled, [right, words, fine, stepped]).score(samples(1)).totals == [1.3]
+    assert Scoring(scheduled, [right, words, fine]).score(samples(9), step=5).totals == [1.3] * 9
+    lost = Scoring(scheduled, [right, words, away], on_bad="mask", on_lost_term="group")
+    assert lost.score(samples(1)).totals == [0.8]
 
 
 def test_terms_that_are_lost_by_abstaining_are_no_failures():

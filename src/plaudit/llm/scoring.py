@@ -173,6 +173,11 @@ class Scoring:
         """Whether completions of one prompt have to be scored together."""
         return self.loses_terms or any(each.scope == "group" for each in self.features.ordered)
 
+    @property
+    def open_counters(self) -> tuple[str, ...]:
+        """The counters of schedules that only a `step` can fill in, since no feature may return them."""
+        return () if self._mappings else tuple(name for name in self._counters if name not in self._single)
+
     def reads(self, part: str) -> bool:
         """Return whether a feature names a part of a sample.
 
@@ -453,6 +458,7 @@ class Scoring:
         row = scored.inputs[at]
         assert row is not None
         try:
+            _require_counters(scored.rewards[at], row)
             signal = scored.rewards[at].score(**row)
         except Exception as error:
             error.add_note(f"in sample {at}")
@@ -518,6 +524,16 @@ def _require_of_one(require: Callable[[Sample], None], samples: Sequence[Sample]
             return
     if first is not None:
         raise first
+
+
+def _require_counters(reward: Reward, row: Mapping[str, Any]) -> None:
+    """Raise MissingField where nobody said the step that schedules follow."""
+    for name in sorted(reward.program.counters - row.keys()):
+        raise MissingField(
+            f"schedules of reward {reward.name!r} follow {name!r}, and no step was given: TRL and verl's agent loop "
+            f"hand over the trainer's. Elsewhere return it from a feature called {name!r}, or pass step= to "
+            "Scoring.score."
+        )
 
 
 def _make_hashable(value: Any) -> Any:
