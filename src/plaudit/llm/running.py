@@ -13,7 +13,7 @@ from plaudit.errors import Abstained, MissingField, ShapeMismatch, WrongType
 from plaudit.llm.deadline import Deadline
 from plaudit.llm.feature import Answer, Feature, FeatureSet
 from plaudit.llm.sample import Sample
-from plaudit.llm.waiting import Calls, StuckThreads, replace_stop
+from plaudit.llm.waiting import Calls, LeavingExecutor, StuckThreads, replace_stop
 
 Result = TypeVar("Result")
 Known = Mapping[str, Mapping[int, Any]]
@@ -87,6 +87,8 @@ class Runner:
 
     async def run_async(self, results: Results, known: Known | None = None) -> Results:
         """Fill in the results of every feature, inside a running event loop."""
+        if self.has_loop and self.needs_loop:
+            asyncio.get_running_loop().set_default_executor(LeavingExecutor())
         for level in self.features.levels:
             for each in level:
                 results.values[each.name] = [None] * len(results.samples)

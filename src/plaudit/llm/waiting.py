@@ -2,9 +2,11 @@
 
 import asyncio
 import contextvars
+import ctypes
 import threading
 import time
 from collections.abc import Awaitable, Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -39,6 +41,14 @@ class StuckThreads:
         """Return how many have not ended."""
         self._threads = [each for each in self._threads if each.is_alive()]
         return len(self._threads)
+
+
+class LeavingExecutor(ThreadPoolExecutor):
+    """Runs what coroutines hand to `asyncio.to_thread`; a loop that closes does not wait for what hangs there."""
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """Begin nothing more, and leave what runs."""
+        super().shutdown(wait=False, cancel_futures=True)
 
 
 class Calls:
@@ -170,13 +180,20 @@ class _Steps:
                 await asyncio.wait({task}, timeout=_GRACE)
         finally:
             obeyed, self._is_left = task.done(), True
-            with suppress(Exception):  # whatever it raises when it is told to end, or that it does not
+            try:
                 self._calls.deadline.call(self._steps.close, (), {})
+            except Exception:  # whatever it raises when it is told to end, or that it does not
+                _keep_forever(self._steps)
             task.cancel()
         await asyncio.wait({task})
         if not task.cancelled():
             task.exception()  # which nobody else may ask for
         return obeyed
+
+
+def _keep_forever(steps: Any) -> None:
+    """Keep a coroutine that does not end from being deleted: Python would tell it to end again, outside any loop."""
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(steps))
 
 
 def _settle(call: Interruptible, function: Callable[[], Any], done: "asyncio.Future[Any]") -> None:
