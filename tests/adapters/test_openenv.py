@@ -17,6 +17,7 @@ from plaudit import DefinitionError, Field, MissingExtra, Reward, Signal, SpecEr
 from plaudit.adapters.openenv import components, rubric
 from plaudit.errors import Abstained, MissingField, OutOfRange, TooManyMasked
 from plaudit.llm import Scoring, feature
+from plaudit.schedules import linear
 from support import sums
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "openenv.json").read_text(encoding="utf-8"))
@@ -118,6 +119,12 @@ def test_features_of_a_group_are_refused(openenv):
         rubric(Scoring(REWARD, features, on_bad="mask", on_lost_term="group"))
     with pytest.raises(DefinitionError, match="is not a Scoring"):
         rubric(REWARD)
+
+
+def test_a_schedule_without_a_step_is_refused(openenv):
+    scheduled = REWARD.with_weights(correct=linear(0.0, 1.0, over=10))
+    with pytest.raises(DefinitionError, match="correct.weight follows 'step', and OpenEnv does not say"):
+        rubric(Scoring(scheduled, [feature(name=name)(lambda action: 0) for name in REWARD.inputs]))
 
 
 @pytest.mark.parametrize("on_bad", ["raise", "mask"])

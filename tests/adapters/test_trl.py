@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 from plaudit import DefinitionError, Ledger, OutOfRange
 from plaudit.adapters.trl import reward_func, reward_funcs
 from plaudit.errors import MissingExtra, MissingField, ShapeMismatch, TooManyMasked, UnknownInput, WrongType
-from plaudit.llm import Scoring, read_rollouts
+from plaudit.llm import Scoring, feature, read_rollouts
 from support import ranked, sums
 
 RECORDED = json.loads((Path(__file__).parent / "recorded" / "trl.json").read_text(encoding="utf-8"))
@@ -345,6 +345,20 @@ def test_a_field_that_some_samples_lack_is_masked_there():
     poem = {name: column[3:] for name, column in BATCH.items()}
     for _ in range(3):  # fewer than ten samples, and others had their fields
         assert func(**poem) == [None]
+
+
+def test_the_share_of_samples_that_lost_a_term_is_logged():
+    @feature
+    def right(text):
+        if text == "2":
+            raise ConnectionError("down")
+        return True
+
+    parts = [right, feature(name="words")(lambda text: 1), feature(name="style")(lambda text: "bare")]
+    metrics = {}
+    func = reward_func(Scoring(REWARD, parts, on_bad="mask", on_lost_term="group"))
+    assert func(**BATCH, log_metric=metrics.__setitem__) == [-0.125, 0.875, 0.875, 0.875]
+    assert (metrics["sums/lost_terms"], metrics["sums/masked"]) == (0.25, 0.0)
 
 
 def test_of_a_single_sample_nothing_is_concluded_and_of_a_second_one_it_is():

@@ -16,6 +16,7 @@ from plaudit import DefinitionError, Field, InputError, OutOfRange, Reward, term
 from plaudit.adapters.verifiers import rubric_func, rubric_funcs, task_reward
 from plaudit.errors import Abstained, MissingField, TooManyMasked, WrongType
 from plaudit.llm import Feature, Scoring, feature
+from plaudit.schedules import linear
 from support import sums
 
 FOLDER = Path(__file__).parent / "recorded"
@@ -178,6 +179,56 @@ def test_a_function_that_is_cancelled_does_not_end_the_scoring_for_the_others():
         return await funcs[1](**parts)
 
     assert asyncio.run(run()) == 0.25
+
+
+@pytest.mark.parametrize("kind", [dict, State])
+def test_when_nobody_waits_any_more_judges_are_cancelled(kind):
+    asked, judged = [], []
+
+    async def features(completion, answer):
+        asked.append(completion)
+        await asyncio.sleep(0.05 if len(asked) > 1 else 60)
+        judged.append(completion)
+        return sums.features(completion, answer)
+
+    funcs = rubric_funcs(Scoring(REWARD, features)).funcs
+
+    async def run():
+        parts = {**RUBRIC, "state": kind(RUBRIC["state"])}
+        waiting = [asyncio.ensure_future(func(**parts)) for func in funcs[:2]]
+        while not asked:
+            await asyncio.sleep(0.01)
+        waiting[0].cancel()
+        await asyncio.wait(waiting[:1])
+        assert len(asyncio.all_tasks()) > 2  # the other function still waits
+        waiting[1].cancel()
+        await asyncio.wait(waiting)
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        assert (len(asked), judged) == (1, [])
+        return await asyncio.gather(*(func(**parts) for func in funcs))  # as if it had not been asked before
+
+    assert asyncio.run(run())[1] == 0.25
+    assert len(asked) == 2
+
+
+@term(weight=linear(0.0, 1.0, over=10))
+def growing(words):
+    return words
+
+
+SCHEDULED = Reward("scheduled", version="1", terms=[growing], fields=[Field("words", low=0)])
+
+
+@pytest.mark.parametrize("made", [rubric_func, task_reward])
+def test_a_schedule_without_a_step_is_refused_and_a_feature_can_read_one(made):
+    message = r"growing.weight follows 'step', and verifiers does not say.*Add a feature called 'step'.*with_params\(\{"
+    with pytest.raises(DefinitionError, match=message):
+        made(Scoring(SCHEDULED, [words]))
+    func = made(Scoring(SCHEDULED, [words, Feature(lambda: 5, name="step")]))
+    given = RUBRIC if made is rubric_func else {"task": Data("2"), "trace": Trace("2")}
+    told = called(func, given)
+    assert (told if made is rubric_func else told["growing"]) == 0.5
+    assert made(Scoring(SCHEDULED, lambda completion: {"words": 1, "step": 5}))
 
 
 @feature

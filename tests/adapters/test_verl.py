@@ -12,8 +12,9 @@ import pytest
 
 from plaudit import DefinitionError, Field, Ledger, OutOfRange, Reward, term
 from plaudit.adapters.verl import compute_score
-from plaudit.errors import Abstained
+from plaudit.errors import Abstained, MissingField
 from plaudit.llm import Scoring, feature
+from plaudit.schedules import linear
 from support import sums
 
 CALLS = json.loads((Path(__file__).parent / "recorded" / "verl.json").read_text(encoding="utf-8"))["calls"]
@@ -64,6 +65,25 @@ def test_a_sample_that_has_no_reward_is_an_error():
         compute_score(Scoring(CLAMPED, abstains))(**CALLS[0])
     with pytest.raises(OutOfRange, match="field 'words': -1"):
         compute_score(Scoring(CLAMPED, lambda text: {"right": True, "words": -1, "style": "bare"}))(**CALLS[0])
+
+
+@pytest.mark.parametrize("features", [sums.features, awaited], ids=["plain", "async"])
+def test_schedules_follow_the_step_of_the_policy_that_the_agent_loop_hands_over(features, tmp_path):
+    reward = sums.reward().with_weights(correct=linear(0.0, 1.0, over=10), length=0.0, form=0.0)
+    score = compute_score(Scoring(reward, features))
+
+    def call(score, **extra):
+        told = score(**{**CALLS[0], "extra_info": {**CALLS[0]["extra_info"], **extra}})
+        return asyncio.run(told)["score"] if inspect.isawaitable(told) else told["score"]
+
+    assert call(score, max_global_steps=5) == 0.5
+    for extra in ({}, {"max_global_steps": None}):  # of an engine whose weights were never updated
+        with pytest.raises(MissingField, match="follow 'step', and no step was given.*from a feature called 'step'"):
+            call(score, **extra)
+    assert call(compute_score(Scoring(sums.reward(), features)), max_global_steps=None) == sums.TOTALS[0]
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        call(compute_score(Scoring(reward, features, ledger=ledger, run="r")), max_global_steps=7)
+        assert [record.step for record in ledger.history(run="r")] == [7]
 
 
 def test_what_may_leave_out_samples_is_refused_when_made():

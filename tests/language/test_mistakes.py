@@ -191,8 +191,7 @@ def read(signature, body):
     plain = f"{HEADER}def f({signature}):\n    {body}\n".replace("«", "").replace("»", "")
     function = load(plain)["f"]
     with pytest.raises(PlauditError) as caught:
-        made = term(function)
-        Reward("r", version="1", terms=[made], fields=[FIELDS[name] for name in made.reads if name in FIELDS])
+        Reward("r", version="1", terms=[term(function)], fields=[FIELDS[name] for name in FIELDS if name in signature])
     return str(caught.value), function.__code__.co_filename
 
 

@@ -60,7 +60,7 @@ def test_a_function_that_catches_exceptions_and_goes_on_is_ended(run):
 
 
 def test_one_that_catches_everything_is_interrupted_again_and_its_result_does_not_count(run, monkeypatch):
-    monkeypatch.setattr(deadline, "_AGAIN", 0.2)
+    monkeypatch.setattr(deadline, "AGAIN", 0.2)
     caught = []
 
     def stubborn():

@@ -123,6 +123,31 @@ def test_conversations_come_back_and_what_is_no_plain_data_is_left_out(tmp_path)
     assert "prompt, user:\n2 + 3" in shown
 
 
+@pytest.mark.parametrize(("texts", "said"), [("keep", "OSError: Ann is down in"), ("hash", "OSError in")])
+def test_a_rollout_says_without_which_term_it_was_scored_and_why(tmp_path, texts, said):
+    @feature(judge=True, name="clear")
+    def away(text):
+        if text == "word 0":
+            raise OSError("Ann is down")
+        return 1.0
+
+    with Ledger(tmp_path / "rewards.db") as ledger:
+        found = Scoring(
+            REWARD, [right, words, away], on_bad="mask", on_lost_term="group", ledger=ledger, run="r", texts=texts
+        ).score([*samples(2), {**samples(1)[0], "prompt": "other", "completion": "fine"}])
+        assert list(found.lost_terms) == [0, 1]
+        lost = f"clarity: {said} feature 'clear' of sample 0"
+        rollouts = list(read_rollouts(ledger, ledger.history(run="r")))
+        assert [rollout.lost_terms for rollout in rollouts] == [lost, lost, None]
+        assert [rollout.record.masked for rollout in rollouts] == [None] * 3
+        assert f"scored without {lost}" in str(ledger.why(2))
+        assert "scored without" not in str(ledger.why(3))
+        if texts == "keep":
+            done = rescore_rollouts(ledger, REWARD.with_version("2"), FEATURES, run="r").rescoring
+            again = read_rollouts(ledger, ledger.history(job=done.job))
+            assert [rollout.lost_terms for rollout in again] == [None] * 3
+
+
 def test_texts_can_be_redacted_or_left_out(tmp_path):
     rows = [{"prompt": "I am Ann", "completion": "Hello Ann", "answer": "x"}]
     with Ledger(tmp_path / "rewards.db") as ledger:

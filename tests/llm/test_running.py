@@ -2,10 +2,6 @@
 
 import asyncio
 import re
-import subprocess
-import sys
-import textwrap
-import threading
 
 import pytest
 
@@ -104,49 +100,6 @@ def test_a_condition_that_finds_nothing_says_so_inside_a_loop():
     scoring = Scoring(REWARD, feature(name="points")(lambda text: 1.0), applies=lambda text: _first_number(text) > 0)
     with pytest.raises(InputError, match=re.escape("next() found nothing")):
         asyncio.run(scoring.score_async(samples(1, completion="none")))
-
-
-HANGING = """
-    import threading
-    from plaudit import Field, Reward, term
-    from plaudit.llm import Scoring, feature
-
-    @term
-    def paid(points):
-        return points
-
-    @feature(judge=True)
-    def points(text):
-        threading.Event().wait()
-
-    reward = Reward("points", version="1", terms=[paid], fields=[Field("points")])
-    scoring = Scoring(reward, points, on_bad="mask", max_masked=1, timeout=0.2)
-    print(scoring.score([{"prompt": "?", "completion": "a"}]).reasons[0])
-"""
-
-
-def test_a_process_ends_while_a_judge_hangs(tmp_path):
-    program = tmp_path / "hanging.py"
-    program.write_text(textwrap.dedent(HANGING))
-    command = [sys.executable, str(program)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
-    assert "FeatureTimeout: no result within 0.2 s" in done.stdout
-
-
-def test_judges_that_hang_do_not_keep_others_from_being_asked():
-    never = threading.Event()
-
-    @feature(judge=True)
-    def points(text):
-        if text in ("word 0", "word 1"):
-            never.wait()
-        return 1.0
-
-    scoring = Scoring(REWARD, points, on_bad="mask", max_masked=1, timeout=0.3, concurrency=2)
-    try:
-        assert scoring.score(samples(6)).totals == [None, None, 1.0, 1.0, 1.0, 1.0]
-    finally:
-        never.set()
 
 
 def test_the_words_of_a_judge_are_a_string():

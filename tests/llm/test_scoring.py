@@ -21,6 +21,7 @@ from plaudit.errors import (
     WrongType,
 )
 from plaudit.llm import Answer, Sample, Scoring, feature, ready
+from plaudit.schedules import linear
 
 
 @feature
@@ -246,6 +247,48 @@ def test_a_term_that_is_lost_is_lost_for_the_whole_group(capsys):
     warning = capsys.readouterr().err
     assert "4 of 8 samples are scored without a term" in warning
     assert "OSError: down in feature 'clear' of sample" in warning
+    assert list(found.lost_reasons) == [0, 1, 2, 3]
+    assert {reason[:40] for reason in found.lost_reasons.values()} == {"OSError: down in feature 'clear' of samp"}
+    assert (found.share_lost, found.share_masked, scoring.lost, scoring.masked) == (0.5, 0.0, 4, 0)
+
+
+def test_more_lost_terms_than_max_masked_stop_the_run():
+    away = judge(lambda text: 1 / 0)
+    scoring = Scoring(JUDGED, [right, words, away], on_bad="mask", on_lost_term="group")
+    message = "(?s)12 of 12 samples lost a term, .* max_masked=0.5. The first: ZeroDivisionError.*raise max_masked"
+    with pytest.raises(TooManyMasked, match=message):
+        scoring.score(samples(12))
+    rare = judge(lambda text: 1 / (text not in ("word 0", "word 4")))
+    scoring = Scoring(JUDGED, [right, words, rare], on_bad="mask", on_lost_term="group")
+    assert scoring.score(samples(16)).share_lost == 0.5
+    with pytest.raises(TooManyMasked, match="12 of 20 samples so far lost a term"):
+        scoring.score(samples(4))
+    allowed = Scoring(JUDGED, [right, words, away], on_bad="mask", on_lost_term="group", max_masked=1)
+    assert allowed.score(samples(12)).totals == [0.8] * 12
+    assert allowed.lost == 12
+
+
+def test_a_schedule_needs_a_step_unless_its_term_is_lost():
+    scheduled = JUDGED.with_weights(clarity=linear(0.0, 1.0, over=10))
+    fine, away = judge(lambda text: 1.0), judge(lambda text: 1 / 0)
+    message = "follow 'step', and no step was given.*from a feature called 'step', or pass step= to Scoring.score"
+    with pytest.raises(MissingField, match=message):
+        Scoring(scheduled, [right, words, fine]).score(samples(1))
+    stepped = feature(name="step")(lambda: 5)
+    assert Scoring(scheduled, [right, words, fine, stepped]).score(samples(1)).totals == [1.3]
+    assert Scoring(scheduled, [right, words, fine]).score(samples(9), step=5).totals == [1.3] * 9
+    lost = Scoring(scheduled, [right, words, away], on_bad="mask", on_lost_term="group")
+    assert lost.score(samples(1)).totals == [0.8]
+
+
+def test_terms_that_are_lost_by_abstaining_are_no_failures():
+    def abstain(text):
+        raise Abstained("no rubric")
+
+    scoring = Scoring(JUDGED, [right, words, judge(abstain)], on_bad="mask", on_lost_term="group")
+    found = scoring.score(samples(12))
+    assert found.lost_reasons[11] == "Abstained: no rubric in feature 'clear' of sample 11"
+    assert (scoring.lost, found.share_lost, found.totals) == (0, 0.0, [0.8] * 12)
 
 
 def test_a_term_without_which_nothing_is_left_is_not_dropped():

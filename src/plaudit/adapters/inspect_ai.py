@@ -4,7 +4,7 @@ import importlib
 from collections.abc import Sequence
 from typing import Any
 
-from plaudit.adapters.rollouts import build_call, list_parts, require_single
+from plaudit.adapters.rollouts import build_call, list_parts, require_counters, require_single
 from plaudit.errors import Abstained, MissingExtra
 from plaudit.llm.sample import Sample
 from plaudit.llm.scoring import Scoring, describe_error
@@ -33,7 +33,8 @@ def scorer(scoring: Scoring, *, name: str | None = None) -> Any:
 
     Raises:
         MissingExtra: inspect-ai is not installed.
-        DefinitionError: A feature needs a group or a batch, or a term is called `total`.
+        DefinitionError: A feature needs a group or a batch, a schedule a step that no feature returns, or a term is
+            called `total`.
 
     Example:
         ```python
@@ -41,6 +42,7 @@ def scorer(scoring: Scoring, *, name: str | None = None) -> Any:
         ```
     """
     require_single(scoring, "Inspect")
+    require_counters(scoring, "Inspect")
     library = _import_scorer()
     identity = {
         "reward": f"{scoring.reward.name}@{scoring.reward.version}",

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from plaudit.adapters.components import list_components, split_total
-from plaudit.adapters.rollouts import list_parts, require_single
+from plaudit.adapters.rollouts import list_parts, require_counters, require_single
 from plaudit.errors import MissingExtra, SpecError
 from plaudit.llm.scored import Scored
 from plaudit.llm.scoring import Scoring
@@ -59,7 +59,7 @@ def rubric(scoring: Scoring) -> Any:
 
     Raises:
         MissingExtra: OpenEnv is not installed.
-        DefinitionError: A feature needs a group or a batch.
+        DefinitionError: A feature needs a group or a batch, or a schedule a step that no feature returns.
 
     Example:
         ```python
@@ -73,6 +73,7 @@ def rubric(scoring: Scoring) -> Any:
     """
     library = _import_rubrics()
     require_single(scoring, "OpenEnv")
+    require_counters(scoring, "OpenEnv")
     names = list_components(scoring.reward)
     identity = {"fingerprint": scoring.reward.fingerprint, "features": scoring.fingerprints}
     identity |= {"reward": scoring.reward.name, "version": scoring.reward.version}

@@ -24,6 +24,18 @@ def require_single(scoring: Scoring, framework: str) -> None:
         )
 
 
+def require_counters(scoring: Scoring, framework: str) -> None:
+    """Refuse a schedule whose step no feature returns, where a framework does not hand over that of the trainer."""
+    for name, schedule in scoring.reward._schedules.items():
+        if schedule.counter in scoring.open_counters:
+            raise DefinitionError(
+                f"reward {scoring.reward.name!r}: {name} follows {schedule.counter!r}, and {framework} does not say at "
+                f"which step the trainer is. Add a feature called {schedule.counter!r} that reads it from where your "
+                "trainer has it, such as a file that it writes; or fix the number for each phase of the training, "
+                f"reward.with_params({{{name!r}: 0.5}}), under a version of its own."
+            )
+
+
 def explain_company(scoring: Scoring) -> str | None:
     """Return why samples have to be scored together; None if each can be scored on its own."""
     require_scoring(scoring)

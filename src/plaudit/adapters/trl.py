@@ -37,7 +37,8 @@ def reward_func(scoring: Scoring, *, name: str | None = None, group_size: int | 
     """Return a reward as one function for TRL.
 
     TRL logs the total under `name`; each term is logged as `<name>/<term>`, each input as `<name>/inputs/<input>`, and
-    the share of masked samples as `<name>/masked`. Schedules follow the trainer's `global_step`.
+    the share of masked samples as `<name>/masked`, and of those that lost a term, with `on_lost_term="group"`, as
+    `<name>/lost_terms`. Schedules follow the trainer's `global_step`.
 
     Args:
         scoring: The reward and its features; parts of a sample are `prompt`, `completion`, `completion_ids`, the
@@ -193,6 +194,8 @@ class _Batches:
             raise
         if self.scoring.masks and len(scored.abstained) < len(samples) and "log_metric" in columns:
             columns["log_metric"](f"{self.scoring.reward.name}/masked", scored.share_masked)
+            if self.scoring.loses_terms:
+                columns["log_metric"](f"{self.scoring.reward.name}/lost_terms", scored.share_lost)
         return scored
 
     def score_once(

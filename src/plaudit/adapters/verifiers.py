@@ -26,6 +26,7 @@ from plaudit.adapters.rollouts import (
     list_parts,
     list_scores,
     raise_unscored,
+    require_counters,
     require_single,
     to_plain,
 )
@@ -61,7 +62,7 @@ def rubric_func(scoring: Scoring, *, name: str | None = None) -> "RubricFunc | G
         An async function for `Rubric(funcs=[...])`.
 
     Raises:
-        DefinitionError: An argument is invalid.
+        DefinitionError: An argument is invalid, or a schedule needs a step that no feature returns.
 
     >>> import asyncio
     >>> from plaudit import Field, Reward, term
@@ -93,7 +94,8 @@ def rubric_funcs(scoring: Scoring) -> RubricFuncs:
         The functions and their weights.
 
     Raises:
-        DefinitionError: An argument is invalid, or a weight follows a schedule.
+        DefinitionError: An argument is invalid, a weight follows a schedule, or another number does and no feature
+            returns the step.
 
     >>> from plaudit import Field, Reward, term
     >>> from plaudit.llm import Scoring, feature
@@ -127,7 +129,8 @@ def task_reward(scoring: Scoring, *, name: str | None = None) -> "TaskReward":
         An async function for `vf.reward`.
 
     Raises:
-        DefinitionError: An argument is invalid, or a feature needs a group or a batch.
+        DefinitionError: An argument is invalid, a feature needs a group or a batch, or a schedule a step that no
+            feature returns.
 
     Example:
         ```python
@@ -136,6 +139,7 @@ def task_reward(scoring: Scoring, *, name: str | None = None) -> "TaskReward":
         ```
     """
     require_single(scoring, "a verifiers Task")
+    require_counters(scoring, "verifiers")
     return TaskReward(scoring, name or scoring.reward.name)
 
 
@@ -228,6 +232,26 @@ class _Run:
     readers: set[str]
     rollout: Any
     """What it is told by; a weak reference where that is possible."""
+    waiting: int = 0
+    """How many functions wait for it now."""
+
+    async def wait(self) -> Scored:
+        """Return what comes of it; the last function that is cancelled while it waits ends the scoring."""
+        self.waiting += 1
+        try:
+            return await asyncio.shield(self.task)
+        except asyncio.CancelledError:
+            if self.waiting == 1 and not self.task.done():
+                self.task.cancel()
+                await asyncio.wait({self.task})
+            raise
+        finally:
+            self.waiting -= 1
+
+    @property
+    def was_cancelled(self) -> bool:
+        """Whether nobody waited for it any more, so that it is begun again for who comes now."""
+        return self.task.cancelled() or (self.task.cancelling() > 0 and not self.task.done())
 
     def is_of(self, rollout: Any) -> bool:
         own = self.rollout() if isinstance(self.rollout, weakref.ref) else self.rollout
@@ -250,14 +274,14 @@ class _Rollouts:
             return await self.scoring.score_async(samples, groups=[0] * len(samples))
         key = id(rollout)
         run = self._runs.get(key)
-        if run is None or reader not in run.readers or not run.is_of(rollout):
+        if run is None or reader not in run.readers or not run.is_of(rollout) or run.was_cancelled:
             work = self.scoring.score_async(samples, groups=[0] * len(samples))
             run = _Run(asyncio.create_task(work), set(self._terms), self._refer(rollout))
             self._runs[key] = run
         run.readers.discard(reader)
         if not run.readers:
             del self._runs[key]
-        return await asyncio.shield(run.task)  # a function that is cancelled does not end it for the others
+        return await run.wait()
 
     def _refer(self, rollout: Any) -> Any:
         """Return a reference that forgets the run of a rollout that is gone."""
@@ -277,6 +301,7 @@ def _make_funcs(
     scoring: Scoring, terms: Collection[str] | None, names: Sequence[str]
 ) -> list["RubricFunc | GroupFunc"]:
     kind = RubricFunc if explain_company(scoring) is None else GroupFunc
+    require_counters(scoring, "verifiers")
     rollouts = _Rollouts(scoring, terms)
     return [kind(rollouts, name) for name in names]
 

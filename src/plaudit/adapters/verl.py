@@ -17,6 +17,8 @@ __all__ = ["compute_score"]
 
 _TAKEN = ("score", "reward")
 """Names under which verl keeps the total itself."""
+_STEP = "max_global_steps"
+"""Under which name `extra_info` has the trainer's step at which the policy was last updated that wrote a sample."""
 
 
 def compute_score(scoring: Scoring) -> Callable[..., Any]:
@@ -28,6 +30,8 @@ def compute_score(scoring: Scoring) -> Callable[..., Any]:
     verl cannot leave out a sample, so an error, and a feature that raises `Abstained`, end the training; only
     `reward_manager.name=rate_limited` goes on, with a reward of 0. To pay for failures as you choose, catch them in the
     feature and return an input that says so.
+
+    Schedules follow the step of the policy, `max_global_steps`, which verl's agent loop adds to `extra_info`.
 
     Args:
         scoring: The reward and its features; parts of a sample are `completion`, `answer`, which is verl's
@@ -69,13 +73,14 @@ def compute_score(scoring: Scoring) -> Callable[..., Any]:
     def score(
         data_source: Any, solution_str: str, ground_truth: Any, extra_info: Mapping[str, Any] | None = None, **more: Any
     ) -> dict[str, float | None]:
-        return _read(scoring.score([_build_sample(data_source, solution_str, ground_truth, extra_info, more)]))
+        sample = _build_sample(data_source, solution_str, ground_truth, extra_info, more)
+        return _read(scoring.score([sample], step=_find_step(extra_info)))
 
     async def score_async(
         data_source: Any, solution_str: str, ground_truth: Any, extra_info: Mapping[str, Any] | None = None, **more: Any
     ) -> dict[str, float | None]:
         sample = _build_sample(data_source, solution_str, ground_truth, extra_info, more)
-        return _read(await scoring.score_async([sample]))
+        return _read(await scoring.score_async([sample], step=_find_step(extra_info)))
 
     return score_async if scoring.needs_loop else score
 
@@ -85,6 +90,11 @@ def _build_sample(
 ) -> dict[str, Any]:
     named = {"completion": solution, "ground_truth": truth, "data_source": data_source}
     return {"answer": truth, **more, **(extra or {}), **named}
+
+
+def _find_step(extra: Mapping[str, Any] | None) -> int | None:
+    step = (extra or {}).get(_STEP)
+    return step if type(step) is int else None  # of an engine that was never updated, None
 
 
 def _read(scored: Scored) -> dict[str, float | None]:

@@ -13,7 +13,7 @@ from plaudit.html import Markup, build_heading, build_note, join
 from plaudit.ledger.backends.backend import report_damage
 from plaudit.ledger.context import to_datetime
 from plaudit.ledger.storage.codec import RecordLayout, Rows, decode_column
-from plaudit.ledger.storage.episode_parts import find_end, find_masked, find_original_reward
+from plaudit.ledger.storage.episode_parts import find_end, find_lost_terms, find_masked, find_original_reward
 from plaudit.ledger.storage.segment_rows import SegmentRow
 from plaudit.ledger.storage.texts import FOUND, LEFT_OUT, TEXTS
 from plaudit.reward.signal import Signal
@@ -175,6 +175,7 @@ class Why:
             *([f"re-scores record {record.origin} (job {record.job})"] if record.origin is not None else []),
             f"formula {record.signal.fingerprint[:12]}, computed by the {record.target} target",
             *([f"not scored: {record.masked}"] if record.masked else []),
+            *([f"scored without {lost}"] if (lost := find_lost_terms(record.context)) else []),
             *([f"its episode is one of a sample: rate {record.sample_rate:g}"] if record.sample_rate else []),
         ]
 

@@ -11,13 +11,13 @@ from typing import Any, Self
 
 from plaudit.errors import FeatureTimeout
 
-_AGAIN = 1.0
+AGAIN = 1.0
 """Seconds until a function that went on is interrupted again."""
 
 
-def describe_timeout(seconds: float) -> FeatureTimeout:
+def describe_timeout(seconds: float, more: str = "") -> FeatureTimeout:
     """Return the error of a call that took longer."""
-    return FeatureTimeout(f"no result within {seconds:g} s")
+    return FeatureTimeout(f"no result within {seconds:g} s{more}")
 
 
 class _Interrupted(BaseException):
@@ -33,8 +33,8 @@ class Deadline:
 
     def __new__(cls, seconds: float | None) -> "Deadline":
         """Return the kind that works in this thread."""
-        if seconds is None:
-            return super().__new__(Deadline)
+        if seconds is None or cls is not Deadline:
+            return super().__new__(cls)
         in_main = threading.current_thread() is threading.main_thread() and hasattr(signal, "setitimer")
         return super().__new__(_Alarm if in_main else _Watchdog)
 
@@ -93,7 +93,7 @@ class _Alarm(_Interrupting):
     def _run(self, function: Callable[..., Any], row: tuple[Any, ...], named: dict[str, Any]) -> Any:
         self._is_running = True
         try:
-            signal.setitimer(signal.ITIMER_REAL, self._seconds, _AGAIN)
+            signal.setitimer(signal.ITIMER_REAL, self._seconds, AGAIN)
             return function(*row, **named)
         finally:
             self._is_running = False
@@ -109,10 +109,39 @@ class _Alarm(_Interrupting):
             raise _Interrupted
 
 
-class _Watchdog(_Interrupting):
-    def __enter__(self) -> Self:
+class Interruptible(_Interrupting):
+    """Calls a function in one thread, which others may interrupt."""
+
+    def __init__(self, seconds: float | None) -> None:
+        """Begin without a call."""
+        super().__init__(seconds)
         self._lock = threading.Condition()
-        self._caller = threading.get_ident()
+        self._caller = 0
+
+    def interrupt(self) -> None:
+        """End the call that runs, if any."""
+        with self._lock:
+            if self._is_running:
+                self._fired = True
+                _raise_in(self._caller, _Interrupted)
+
+    def _run(self, function: Callable[..., Any], row: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        with self._lock:
+            self._caller, self._is_running = threading.get_ident(), True
+        try:
+            return function(*row, **named)
+        finally:
+            self._stop()
+
+    def _stop(self) -> None:
+        with self._lock:
+            self._is_running = False
+        if self._fired:
+            _raise_in(self._caller, None)  # one that has not been raised yet
+
+
+class _Watchdog(Interruptible):
+    def __enter__(self) -> Self:
         self._due = 0.0
         self._over = False
         self._thread = threading.Thread(target=self._watch, name="plaudit-watchdog", daemon=True)
@@ -127,25 +156,16 @@ class _Watchdog(_Interrupting):
 
     def _run(self, function: Callable[..., Any], row: tuple[Any, ...], named: dict[str, Any]) -> Any:
         with self._lock:
-            self._due, self._is_running = time.monotonic() + self._seconds, True
-        try:
-            return function(*row, **named)
-        finally:
-            self._stop()
-
-    def _stop(self) -> None:
-        with self._lock:
-            self._is_running = False
-        if self._fired:
-            _raise_in(self._caller, None)  # one that has not been raised yet
+            self._due = time.monotonic() + self._seconds
+        return super()._run(function, row, named)
 
     def _watch(self) -> None:
         with self._lock:
             while not self._over:
                 if self._is_running and time.monotonic() >= self._due:
-                    self._due, self._fired = time.monotonic() + _AGAIN, True
-                    _raise_in(self._caller, _Interrupted)
-                self._lock.wait(min(self._seconds / 8, _AGAIN / 4))
+                    self._due = time.monotonic() + AGAIN
+                    self.interrupt()
+                self._lock.wait(min(self._seconds / 8, AGAIN / 4))
 
 
 def _raise_in(thread: int, error: type[BaseException] | None) -> None:

@@ -14,7 +14,7 @@ from plaudit.ledger.history import read_numbered
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page, Record, read_records
 from plaudit.ledger.rescore.rescore import ReadAgain, Reading
-from plaudit.ledger.storage.episode_parts import MASKED
+from plaudit.ledger.storage.episode_parts import LOST_TERMS, MASKED
 from plaudit.ledger.storage.texts import FEATURES, FOUND, ID_KEY, TEXTS, StoredText, seal_text
 from plaudit.llm.answers import LaterAnswers
 from plaudit.llm.feature import Feature
@@ -32,6 +32,8 @@ __all__ = ["rescore_rollouts"]
 
 Progress = Callable[[int, int], None]
 _PLACE = re.compile(r"\b(of|in) sample \d+$")
+_OF_A_SCORE = (MASKED, LOST_TERMS, APPLIES, FOUND)
+"""What the context of a record says of its score, and not of its rollout."""
 _TOGETHER = 512
 """Rollouts to read, and whose judges to ask, before they are recorded with their new scores."""
 
@@ -274,7 +276,7 @@ class _Reader:
 
     def _describe(self, rollout: Rollout, scored: Scored, at: int, texts: list[StoredText]) -> str:
         """Return the context of the new record, after adding what judges said now to `texts`."""
-        about = {name: said for name, said in rollout.record.context.items() if name not in (MASKED, APPLIES, FOUND)}
+        about = {name: said for name, said in rollout.record.context.items() if name not in _OF_A_SCORE}
         about |= {APPLIES: False} if at in scored.outside else {}
         named = {name: text for name, text in about[TEXTS].items() if name != ID_KEY} | {FEATURES: self._features.name}
         answers = {**self._later.find_texts(rollout.record.id), **scored.answers.get(at, {})}

@@ -21,7 +21,7 @@ from plaudit.ledger.record import Record
 from plaudit.ledger.storage.batch import score_batch
 from plaudit.ledger.storage.codec import PackedRecord, RecordLayout
 from plaudit.ledger.storage.computation import Computation
-from plaudit.ledger.storage.episode_parts import MASKED
+from plaudit.ledger.storage.episode_parts import LOST_TERMS, MASKED, find_lost_terms
 from plaudit.ledger.storage.texts import FEATURES, FOUND, ID_KEY, LEFT_OUT, TEXTS, StoredText, name_texts, seal_text
 from plaudit.llm.feature import FeatureSet
 from plaudit.llm.grouping import GROUP, GROUP_SIZE, Membership, name_groups
@@ -77,6 +77,11 @@ class Rollout:
     def applies(self) -> bool:
         """Whether the reward is about its sample, as `applies` of the `Scoring` said."""
         return self.record.context.get(APPLIES) is not False
+
+    @property
+    def lost_terms(self) -> str | None:
+        """The terms that it was scored without, and why, with `on_lost_term="group"`; None where it has all."""
+        return find_lost_terms(self.record.context)
 
 
 class RolloutRecorder:
@@ -249,7 +254,11 @@ class RolloutPacker:
             if self._texts == "hash" and (numbers_found := _list_numbers(scored, at)):
                 about[FOUND] = numbers_found
             if at in scored.errors:
-                about[MASKED] = clean_reason(self._keep_reason(scored, at))
+                reason = scored.reasons.get(at) or scored.abstained[at]
+                about[MASKED] = clean_reason(self._keep_reason(scored.errors[at], reason))
+            if at in scored.lost_errors:
+                reason = self._keep_reason(scored.lost_errors[at], scored.lost_reasons[at])
+                about[LOST_TERMS] = clean_reason(f"{', '.join(scored.lost_terms[at])}: {reason}")
             layout, target, inputs, outputs = numbers[at]
             where = place.scope, place.at, place.key, place.episode, place.step
             context = json.dumps(about, separators=(",", ":"))
@@ -300,11 +309,10 @@ class RolloutPacker:
             return bool(encode_plain(_redact(value, self._texts)) == encoded)
         return False
 
-    def _keep_reason(self, scored: Scored, at: int) -> str:
-        """Return why a sample has no reward; the message of an error may quote the sample."""
+    def _keep_reason(self, error: Exception, reason: str) -> str:
+        """Return what is kept of why a sample has no reward, or lacks a term; a message may quote the sample."""
         if self._texts == "hash":
-            return " ".join([type(scored.errors[at]).__name__, *getattr(scored.errors[at], "__notes__", ())])
-        reason = scored.reasons.get(at) or scored.abstained[at]
+            return " ".join([type(error).__name__, *getattr(error, "__notes__", ())])
         return _redact(reason, self._texts) if callable(self._texts) else reason
 
     def _name(self, part: Any, key: IdKey | None) -> str:

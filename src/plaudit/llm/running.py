@@ -3,16 +3,17 @@
 import asyncio
 import contextvars
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
-from plaudit.errors import Abstained, InputError, MissingField, ShapeMismatch, WrongType
-from plaudit.llm.deadline import Deadline, describe_timeout
+from plaudit.errors import Abstained, MissingField, ShapeMismatch, WrongType
+from plaudit.llm.deadline import Deadline
 from plaudit.llm.feature import Answer, Feature, FeatureSet
 from plaudit.llm.sample import Sample
+from plaudit.llm.waiting import Calls, LeavingExecutor, StuckThreads, replace_stop
 
 Result = TypeVar("Result")
 Known = Mapping[str, Mapping[int, Any]]
@@ -64,6 +65,9 @@ class Runner:
     """Whether other features of a sample are run where one has failed."""
     gather: Gather | None = None
     """Where completions of one prompt may be in other processes, what brings them together."""
+    has_loop: bool = False
+    """Whether the event loop is its own, so that what keeps the loop may be interrupted."""
+    stuck: StuckThreads = field(default_factory=StuckThreads)
 
     @property
     def needs_loop(self) -> bool:
@@ -72,7 +76,7 @@ class Runner:
 
     def run(self, results: Results, known: Known | None = None) -> Results:
         """Fill in the results of every feature."""
-        work = self.run_async(results, known or {})
+        work = replace(self, has_loop=True).run_async(results, known or {})
         if not self.needs_loop:
             return _finish(work)
         try:
@@ -83,6 +87,8 @@ class Runner:
 
     async def run_async(self, results: Results, known: Known | None = None) -> Results:
         """Fill in the results of every feature, inside a running event loop."""
+        if self.has_loop and self.needs_loop:
+            asyncio.get_running_loop().set_default_executor(LeavingExecutor())
         for level in self.features.levels:
             for each in level:
                 results.values[each.name] = [None] * len(results.samples)
@@ -158,30 +164,33 @@ class Runner:
 
     async def _gather(self, results: Results, waiting: Sequence[tuple[Feature, int, dict[str, Any]]]) -> None:
         """Call features side by side: async ones in this loop, blocking ones in threads."""
-        turns = asyncio.Semaphore(self.concurrency)
+        left = iter(waiting)
 
-        async def call(each: Feature, at: int, arguments: dict[str, Any]) -> None:
+        async def call_next(calls: Calls) -> None:
+            for each, at, arguments in left:
+                try:
+                    if each.is_async:
+                        found = await calls.wait_for(each.function(**arguments))
+                    else:
+                        found = await calls.run_in_thread(partial(each.function, **arguments))
+                    results.values[each.name][at] = self._take(each, results, at, found)
+                except Exception as error:
+                    self._fail(each, results, at, error)
+
+        with self._watch_loop(self.timeout) as calls:
+            tasks = [asyncio.ensure_future(call_next(calls)) for _ in range(min(self.concurrency, len(waiting)))]
             try:
-                async with turns:
-                    found = await self._call_once(each, arguments)
-                results.values[each.name][at] = self._take(each, results, at, found)
-            except Exception as error:
-                self._fail(each, results, at, error)
+                await asyncio.gather(*tasks)
+            finally:
+                for task in tasks:
+                    task.cancel()
+                await asyncio.gather(*tasks, return_exceptions=True)
 
-        tasks = [asyncio.ensure_future(call(*one)) for one in waiting]
-        try:
-            await asyncio.gather(*tasks)
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _call_once(self, each: Feature, arguments: dict[str, Any]) -> Any:
-        if each.is_async:
-            work = each.function(**arguments)
-        else:
-            work = _start_thread(partial(contextvars.copy_context().run, each.function, **arguments))
-        return await _wait_within(self.timeout, work)
+    @contextmanager
+    def _watch_loop(self, seconds: float | None) -> Iterator[Calls]:
+        """Yield what waits for calls; in a loop of its own, steps that keep the loop too long are interrupted."""
+        with Deadline(seconds if self.has_loop else None) as deadline:
+            yield Calls(seconds, deadline, self.stuck, self.concurrency)
 
     async def _run_together(self, each: Feature, results: Results, known: Mapping[int, Any]) -> None:
         """Call a feature once for a batch or once for each group, with lists of those that have not failed."""
@@ -226,7 +235,8 @@ class Runner:
         columns |= each.changed
         limit = None if self.timeout is None else self.timeout * len(listed)
         if each.is_async:
-            found = await _wait_within(limit, each.function(**columns))
+            with self._watch_loop(limit) as calls:
+                found = await calls.wait_for(each.function(**columns))
         else:
             with Deadline(limit) as deadline:
                 found = deadline.call(each.function, (), columns)
@@ -258,56 +268,6 @@ _PLAIN = frozenset({float, int, bool, str, dict})
 def _is_blocking(each: Feature) -> bool:
     """Return whether a plain function waits for somebody else, so that many are asked at once."""
     return each.judge and not each.is_async and each.scope == "sample"
-
-
-def replace_stop(error: Exception) -> Exception:
-    """Return the error of a feature; in place of StopIteration, which ends a coroutine, one that says what happened."""
-    stops = StopIteration | StopAsyncIteration
-    if not isinstance(error, stops) and not (isinstance(error, RuntimeError) and isinstance(error.__cause__, stops)):
-        return error
-    replaced = InputError("StopIteration: next() found nothing; give it a default, as in next(found, None).")
-    replaced.__cause__ = error
-    return replaced
-
-
-async def _start_thread(function: Callable[[], Any]) -> Any:
-    """Return what a function returns in a thread of its own; one that hangs keeps neither this nor the exit waiting."""
-    loop = asyncio.get_running_loop()
-    done: asyncio.Future[Any] = loop.create_future()
-
-    def settle(found: Any, error: BaseException | None) -> None:
-        if done.done():
-            return
-        if error is None:
-            done.set_result(found)
-        else:
-            done.set_exception(error)
-
-    def run() -> None:
-        found: Any = None
-        failed: BaseException | None = None
-        try:
-            found = function()
-        except Exception as error:
-            failed = replace_stop(error)
-        except BaseException as error:
-            failed = error
-        with suppress(RuntimeError):  # of a loop that is closed: nothing waits for this any more
-            loop.call_soon_threadsafe(settle, found, failed)
-
-    threading.Thread(target=run, name="plaudit-feature", daemon=True).start()
-    return await done
-
-
-async def _wait_within(seconds: float | None, work: Awaitable[Any]) -> Any:
-    """Return what is awaited; FeatureTimeout where it takes longer, and is cancelled."""
-    started = asyncio.get_running_loop().time()
-    try:
-        return await asyncio.wait_for(work, seconds)
-    except TimeoutError:
-        if seconds is None or asyncio.get_running_loop().time() - started < seconds:
-            raise  # of the feature itself
-        raise describe_timeout(seconds) from None
 
 
 def _check_list(each: Feature, found: Any, count: int) -> Sequence[Any]:

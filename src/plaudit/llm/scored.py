@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from plaudit.errors import Abstained
 from plaudit.llm.sample import Sample
 from plaudit.reward.reward import Reward
 from plaudit.reward.signal import Signal
@@ -46,12 +47,29 @@ class Scored:
     errors: dict[int, Exception] = field(default_factory=dict)
     lost_terms: dict[int, tuple[str, ...]] = field(default_factory=dict)
     """The terms that samples are scored without, by sample, with `on_lost_term="group"`."""
+    lost_reasons: dict[int, str] = field(default_factory=dict)
+    """Why samples are scored without these terms, by sample: what failed for one of their group."""
+    lost_errors: dict[int, Exception] = field(default_factory=dict)
 
     @property
     def share_masked(self) -> float:
         """The share of samples that could not be scored, of those that should have been."""
         due = len(self.samples) - len(self.abstained)
         return len(self.reasons) / due if due else 0.0
+
+    @property
+    def share_lost(self) -> float:
+        """The share of samples that were scored without a term because a feature failed, of those due a reward."""
+        due = len(self.samples) - len(self.abstained)
+        return self.count_lost() / due if due else 0.0
+
+    def count_lost(self) -> int:
+        """Return how many samples were scored without a term because a feature failed, and did not abstain.
+
+        Returns:
+            Their number.
+        """
+        return sum(not isinstance(error, Abstained) for error in self.lost_errors.values())
 
     def build_signal(self, at: int) -> Signal | None:
         """Return the signal of a sample, which explains its reward.

@@ -22,9 +22,10 @@ from plaudit.ledger.ledger import Ledger
 from plaudit.llm.feature import Feature, FeatureSet
 from plaudit.llm.grouping import Membership, name_groups
 from plaudit.llm.rollouts import Keep, RolloutRecorder
-from plaudit.llm.running import Gather, Known, Results, Runner, replace_stop
+from plaudit.llm.running import Gather, Known, Results, Runner
 from plaudit.llm.sample import Sample, spell_part
 from plaudit.llm.scored import Scored
+from plaudit.llm.waiting import replace_stop
 from plaudit.reward.reward import Reward
 from plaudit.rows.on_bad import MAX_MASKED, MaskCount, apply_on_bad
 from plaudit.targets import OnBad
@@ -80,11 +81,13 @@ class Scoring:
             applies: A function of a sample that says whether the reward applies to it.
             on_bad: What to do with a sample whose features fail or that cannot be scored. "raise": raise the error.
                 "mask": give it no reward. "clip": clip numbers to their declared ranges, and raise anything else.
-            max_masked: Maximum share of masked samples in a batch or in all so far, checked from ten samples on.
+            max_masked: Maximum share of masked samples in a batch or in all so far, checked from ten samples on; and,
+                counted apart, of samples that lost a term.
             on_lost_term: What a masked sample loses when only some terms need the feature that failed. "sample": its
                 reward. "group": those terms, for all completions of its prompt, so that their totals stay comparable.
             concurrency: Maximum number of async features, or of judges, that run at once.
-            timeout: Seconds that a feature may take for a sample; None for any time.
+            timeout: Seconds that a feature may take for a sample; None for any time. What waits inside C cannot be
+                interrupted, nor what keeps the event loop in `score_async`; a result that comes later does not count.
             ledger: Where to record every sample, durable before its reward is returned.
             run: The run to record under.
             actor: Who scores, such as the process of a trainer; no other live writer of the run can have the name.
@@ -116,13 +119,14 @@ class Scoring:
             )
         self.reward = apply_on_bad(reward, on_bad)
         self.features = FeatureSet(features)
-        self.masks, self._loses_terms = on_bad == "mask", on_lost_term == "group"
+        self.masks, self.loses_terms = on_bad == "mask", on_lost_term == "group"
         self._applies = None if applies is None else Feature(applies)
         if self._applies is not None and self._applies.is_async:
             raise DefinitionError(f"applies={self._applies.name} is async, and nothing here awaits it; make it plain.")
         self._count = MaskCount(reward.name, max_masked)
+        self._lost_count = MaskCount(reward.name, max_masked, fate="lost a term")
         self._lacking = self._complete = 0
-        self._runner = Runner(self.features, concurrency, timeout, stops=not self.masks, goes_on=self._loses_terms)
+        self._runner = Runner(self.features, concurrency, timeout, stops=not self.masks, goes_on=self.loses_terms)
         self._reduced: dict[tuple[str, ...], Reward] = {}
         self._compiled: dict[Reward, Any] = {}
         self._sort_features()
@@ -151,6 +155,11 @@ class Scoring:
         return self._count.masked
 
     @property
+    def lost(self) -> int:
+        """Number of samples so far that were scored without a term because a feature failed for one of their group."""
+        return self._lost_count.masked
+
+    @property
     def applies_to_some(self) -> bool:
         """Whether there are samples that the reward is not about."""
         return self._applies is not None
@@ -168,7 +177,12 @@ class Scoring:
     @property
     def needs_groups(self) -> bool:
         """Whether completions of one prompt have to be scored together."""
-        return self._loses_terms or any(each.scope == "group" for each in self.features.ordered)
+        return self.loses_terms or any(each.scope == "group" for each in self.features.ordered)
+
+    @property
+    def open_counters(self) -> tuple[str, ...]:
+        """The counters of schedules that only a `step` can fill in, since no feature may return them."""
+        return () if self._mappings else tuple(name for name in self._counters if name not in self._single)
 
     def reads(self, part: str) -> bool:
         """Return whether a feature names a part of a sample.
@@ -224,11 +238,11 @@ class Scoring:
         Raises:
             WrongType: `samples` is not a list of mappings, or `step` not an integer.
             MissingField: No sample has a part that a feature needs.
-            TooManyMasked: More than `max_masked` could not be scored.
+            TooManyMasked: More than `max_masked` could not be scored, or lost a term.
             InputError: A sample cannot be scored, and `on_bad` is not "mask".
         """
         step, results = validate_integer("step", step), self._begin(samples, groups, policy)
-        if gather is not None and self._loses_terms:
+        if gather is not None and self.loses_terms:
             raise DefinitionError("on_lost_term='group' needs all completions of a prompt in one process.")
         shared = name_groups(results.group_of, gather) if gather is not None and self.records else None
         return self._finish(replace(self._runner, gather=gather).run(results), step, policy, shared)
@@ -333,7 +347,10 @@ class Scoring:
         if self._recorder is not None:
             self._recorder.record(scored, step=step, policy=policy, groups=groups)
         if self.masks:
-            self._count_masked([results.errors[at] for at in sorted(scored.reasons)], count - len(scored.abstained))
+            due = count - len(scored.abstained)
+            self._count_masked([results.errors[at] for at in sorted(scored.reasons)], due)
+            failed = [error for error in scored.lost_errors.values() if not isinstance(error, Abstained)]
+            self._lost_count.add(len(failed), due, describe_error(failed[0]) if failed else "")
         return scored
 
     def _score_results(self, results: Results, steps: Sequence[int | None], *, masks: bool) -> Scored:
@@ -344,11 +361,12 @@ class Scoring:
         )
         scored.answers, scored.errors, scored.outside = results.answers, results.errors, frozenset(results.outside)
         scored.found = {name: results.values[name] for name in self._kept}
-        scored.lost_terms = lost = self._find_lost(results)
+        lost, scored.lost_errors = self._find_lost(results)
+        scored.lost_terms = lost
+        scored.lost_reasons = {at: describe_error(error) for at, error in scored.lost_errors.items()}
         if lost:
             text = "%s: %d of %d samples are scored without a term, as a feature failed in their groups; the first: %s"
-            first = next(results.errors[at] for at in lost if at in results.errors)
-            _LOG.warning(text, self.reward.name, len(lost), count, describe_error(first))
+            _LOG.warning(text, self.reward.name, len(lost), count, next(iter(scored.lost_reasons.values())))
         for at in lost:
             results.errors.pop(at, None)
         if self._mappings or results.errors or lost:
@@ -371,11 +389,12 @@ class Scoring:
             listed[at] = describe_error(error)
         return scored
 
-    def _find_lost(self, results: Results) -> dict[int, tuple[str, ...]]:
-        """Return the terms that samples lose because a feature failed for one of their group."""
+    def _find_lost(self, results: Results) -> tuple[dict[int, tuple[str, ...]], dict[int, Exception]]:
+        """Return the terms that samples lose because a feature failed for one of their group, and the errors."""
         lost: dict[int, tuple[str, ...]] = {}
+        errors: dict[int, Exception] = {}
         groups: dict[Any, list[int]] = {}
-        for at, group in enumerate(results.group_of if self._loses_terms and results.failed else ()):
+        for at, group in enumerate(results.group_of if self.loses_terms and results.failed else ()):
             groups.setdefault(group, []).append(at)
         for members in groups.values():
             failed = {name for at in members for name in results.failed.get(at, ())}
@@ -385,7 +404,10 @@ class Scoring:
             known = failed <= inputs | self.features.read_by_others
             if failed and known and not whole and 0 < len(terms) < len(self.reward.terms):
                 lost |= dict.fromkeys(members, terms)
-        return lost
+                own = {at: results.errors[at] for at in members if at in results.errors}
+                first = min(own.values(), key=lambda error: isinstance(error, Abstained))  # a failure, if there is one
+                errors |= {at: own.get(at, first) for at in members}
+        return lost, errors
 
     def _reduce(self, lost: tuple[str, ...]) -> Reward:
         """Return the reward without some of its terms, under a version of its own."""
@@ -445,6 +467,7 @@ class Scoring:
         row = scored.inputs[at]
         assert row is not None
         try:
+            _require_counters(scored.rewards[at], row)
             signal = scored.rewards[at].score(**row)
         except Exception as error:
             error.add_note(f"in sample {at}")
@@ -510,6 +533,16 @@ def _require_of_one(require: Callable[[Sample], None], samples: Sequence[Sample]
             return
     if first is not None:
         raise first
+
+
+def _require_counters(reward: Reward, row: Mapping[str, Any]) -> None:
+    """Raise MissingField where nobody said the step that schedules follow."""
+    for name in sorted(reward.program.counters - row.keys()):
+        raise MissingField(
+            f"schedules of reward {reward.name!r} follow {name!r}, and no step was given: TRL and verl's agent loop "
+            f"hand over the trainer's. Elsewhere return it from a feature called {name!r}, or pass step= to "
+            "Scoring.score."
+        )
 
 
 def _make_hashable(value: Any) -> Any:

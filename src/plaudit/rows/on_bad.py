@@ -33,6 +33,7 @@ class MaskCount:
     """Count what "mask" left without a reward, and raise when its share exceeds `max_masked`.
 
     The share is taken of each batch, unless `per_batch` is False, and of everything so far, both from ten samples on.
+    `fate` says what became of those that are counted.
 
     >>> count = MaskCount("sums", 0.5)
     >>> count.add(1, 8, "OutOfRange: ...")
@@ -41,7 +42,13 @@ class MaskCount:
     """
 
     def __init__(
-        self, reward: str, max_masked: float = MAX_MASKED, *, unit: str = "samples", per_batch: bool = True
+        self,
+        reward: str,
+        max_masked: float = MAX_MASKED,
+        *,
+        unit: str = "samples",
+        per_batch: bool = True,
+        fate: str = "could not be scored",
     ) -> None:
         try:
             is_share = 0 < max_masked <= 1
@@ -52,7 +59,7 @@ class MaskCount:
         self.masked = 0
         self.seen = 0
         self._reward, self._limit, self._unit, self._per_batch = reward, max_masked, unit, per_batch
-        self._first = ""
+        self._first, self._fate = "", fate
 
     def add(self, masked: int, seen: int, reason: str = "") -> None:
         """Count a batch; `reason` says why its first masked sample has no reward.
@@ -70,7 +77,7 @@ class MaskCount:
     def _check(self, masked: int, seen: int, reason: str, unit: str) -> None:
         if seen >= _FEWEST and masked / seen > self._limit:
             raise TooManyMasked(
-                f"reward {self._reward!r}: {masked} of {seen} {unit} could not be scored, which is more than "
+                f"reward {self._reward!r}: {masked} of {seen} {unit} {self._fate}, which is more than "
                 f"max_masked={self._limit}. The first: {reason}\n"
                 "Fix what makes them fail, or raise max_masked; max_masked=1 allows any number."
             )

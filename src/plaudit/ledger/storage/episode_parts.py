@@ -23,6 +23,8 @@ _MARK = re.compile(f'"({"|".join(ENDS)})":true')
 """How a context says so; within a string its quotation marks would be escaped."""
 MASKED = "masked"
 """Under which name the context of a step without a score says why it has none."""
+LOST_TERMS = "lost_terms"
+"""Under which name the context of a step that was scored without some terms says which, and why."""
 ORIGINAL_REWARD = "original_reward"
 """Under which name the context of a step has what the environment itself paid."""
 
@@ -113,6 +115,12 @@ def find_original_reward(context: Any) -> float | None:
 def find_masked(context: Any) -> str | None:
     """Return why a step could not be scored, where the context of its record says so."""
     said: Any = context.get(MASKED) if isinstance(context, dict) else None
+    return said if isinstance(said, str) else None
+
+
+def find_lost_terms(context: Any) -> str | None:
+    """Return without which terms a step was scored and why, where the context of its record says so."""
+    said: Any = context.get(LOST_TERMS) if isinstance(context, dict) else None
     return said if isinstance(said, str) else None
 
 
