@@ -37,6 +37,7 @@ from plaudit.reward.python_writer import write_definition
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State
+from plaudit.reward.task.entries import fit_entries
 from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
@@ -420,7 +421,7 @@ class Reward(Definition):
         Raises:
             DefinitionError: The task does not fit: it names other fields, or its goal can never be true.
         """
-        made = Reward._build(self, task=validate_task(self.name, task))
+        made = Reward._build(self, task=fit_entries(validate_task(self.name, task), self.fields))
         settle_task(made)
         return made._drop_unread()
 
@@ -431,7 +432,10 @@ class Reward(Definition):
 
     def _join_task(self, task: Task | None) -> "Reward":
         """Return this reward with what a task says, and with what only its own task says."""
-        if task is None or (validate_task(self.name, task)._stands_alone and task == self.task):
+        if task is None:
+            return self
+        task = fit_entries(validate_task(self.name, task), self.fields)
+        if task._stands_alone and task == self.task:
             return self
         made = Reward._build(self, task=task.merge(self.task))
         settle_task(made, task)
