@@ -88,8 +88,8 @@ def pair(obs):
     return obs[0] + obs[1]
 
 
-def fit(task, field=Field("obs", length=2)):
-    return Reward("pair", version="1", terms=[term(pair)], fields=[field], task=task).task
+def fit(task, length=2):
+    return Reward("pair", version="1", terms=[term(pair)], fields=[Field("obs", length=length)], task=task).task
 
 
 def test_what_holds_for_each_entry_holds_for_the_array():
@@ -129,4 +129,4 @@ def test_a_task_that_was_not_observed_is_taken_at_its_word():
 
 def test_an_array_of_another_length_has_other_entries():
     with pytest.raises(UnknownField, match="they have no field in common"):
-        fit(observed(), Field("obs", length=3))
+        fit(observed(), length=3)

@@ -256,12 +256,32 @@ def list_assigned(function: ast.FunctionDef) -> frozenset[str]:
     return frozenset(names)
 
 
+@lru_cache(maxsize=256)
+def list_used(function: ast.FunctionDef) -> frozenset[str]:
+    """Return the names that a function reads; not those that it assigns on its first level before it reads them."""
+    used: set[str] = set()
+    assigned: set[str] = set()
+    for statement in function.body:
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        used |= {node.id for node in names if not isinstance(node.ctx, ast.Store)} - assigned
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            used |= {statement.target.id} - assigned
+        if isinstance(statement, ast.Assign):
+            assigned |= {target.id for target in statement.targets if isinstance(target, ast.Name)} - used
+    return frozenset(used)
+
+
+def list_collected(function: ast.FunctionDef) -> list[ast.arg]:
+    """Return the parameters that take all other arguments: `*args` and `**kwargs`."""
+    return [each for each in (function.args.vararg, function.args.kwarg) if each is not None]
+
+
 def validate_signature(source: Source) -> None:
-    """Refuse signatures with parameters that cannot be named."""
+    """Refuse signatures with parameters that cannot be named; `*args` and `**kwargs` only where they are used."""
     arguments = source.tree.args
-    if arguments.vararg or arguments.kwarg:
-        at = arguments.vararg or arguments.kwarg or source.tree
-        raise source.error(at, "`*args` and `**kwargs` cannot be read.", "Name each field.")
+    for each in list_collected(source.tree):
+        if each.arg in list_used(source.tree):
+            raise source.error(each, "`*args` and `**kwargs` cannot be read.", "Name each field.")
     if arguments.posonlyargs:
         raise source.error(arguments.posonlyargs[0], "positional-only parameters cannot be read.", "Drop the `/`.")
 
