@@ -16,6 +16,7 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.expressions import add_number
+from plaudit.language.reading.inputs import refuse_record
 from plaudit.language.reading.integers import find_field, list_assumed, refuse_overflow
 from plaudit.language.reading.values import Constant, Ref, Value, find_kind, find_open
 
@@ -36,6 +37,8 @@ BIT_OPERATORS = tuple(_PYTHON)
 
 def apply_bits(context: Context, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     """Return `>>`, `<<`, `&`, `|` or `^` of two integers, one of which is a constant: of a shift, the right one."""
+    for value in (left, right):
+        refuse_record(context, value, node)
     if any(find_kind(value) not in (FLAG, NUMBER, UNKNOWN) for value in (left, right)):
         raise context.error(node, *explain_unsupported(op))
     known = [to_number(value.value) if isinstance(value, Constant) else None for value in (left, right)]

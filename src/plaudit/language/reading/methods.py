@@ -7,6 +7,7 @@ import ast
 import types
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 
 from plaudit.errors import PlauditError
@@ -29,7 +30,9 @@ from plaudit.language.reading.source import Owner
 from plaudit.language.reading.values import (
     Constant,
     Record,
+    Unassigned,
     Value,
+    Vector,
     format_part,
     freeze,
     is_library_array,
@@ -134,7 +137,7 @@ def _read_own(
         with context.trying():
             _refuse_rival(context, owner, called)
             if isinstance(function, types.FunctionType):
-                value = read_helper(context, function, node, bound)
+                value = _explain_parts(context, read_helper(context, function, node, bound), called)
                 if not isinstance(value, Record) or value.path == (context.receiver,):
                     return value
                 if any(name.startswith(f"{value.name}.") for name in context.names):
@@ -146,6 +149,18 @@ def _read_own(
     if failure is not None and isinstance(found, Record):
         context.failures[found.path] = failure
     return found
+
+
+def _explain_parts(context: Context, value: Value, node: ast.Attribute) -> Value:
+    """Return what a method returns; of what cannot be read of it, the error says what uses it."""
+    items = value.items if isinstance(value, Vector) else ()
+    errors = [each.error for each in items if isinstance(each, Unassigned) and isinstance(each.error, PlauditError)]
+    if not errors:
+        return value
+    if len(errors) == len(items):
+        raise errors[0]
+    told = {id(error): _explain(context, error, node) for error in errors}
+    return Vector(tuple(replace(v, error=told.get(id(v.error))) if isinstance(v, Unassigned) else v for v in items))
 
 
 def _refuse_returned(context: Context, function: types.FunctionType, value: Record) -> None:

@@ -50,7 +50,7 @@ def fit_entries(task: Task, fields: Mapping[str, Field]) -> Task:
     for part in ("ends", "rates", "monotone"):
         changes[part] = {name: value for name, value in getattr(task, part).items() if f"{part}.{name}" not in lost}
     changes["facts"] = [each for each in task.facts if f"facts.{each.name}" not in lost]
-    made = task.evolve(**changes, seen={})  # type: ignore[arg-type]  # parts by name
+    made = task.evolve(**changes, seen={})
     said = {f"{part}.{name}" if name else part for part, name, _ in made.list_statements()}
     seen = {key: value for key, value in _rename_seen(task, arrays, places) if key in said}
     return made.evolve(seen=seen)
