@@ -38,7 +38,7 @@ from plaudit.language.reading.library_calls import (
     read_library_method,
     refuse_library,
 )
-from plaudit.language.reading.methods import read_method
+from plaudit.language.reading.methods import read_method, read_super
 from plaudit.language.reading.paths import find_declared, show_call
 from plaudit.language.reading.reductions import norm
 from plaudit.language.reading.source import Source, is_standard
@@ -79,6 +79,8 @@ OTHER_FUNCTIONS: Mapping[str, type[n.Node]] = {name: kind for kind in n.KINDS.va
 def _read_call(context: Context, node: ast.Call) -> Value:
     if isinstance(node.func, ast.Call) and (found := _call_by_name(context, node, node.func)) is not None:
         return found
+    if (inherited := read_super(context, node)) is not None:
+        return inherited
     if isinstance(node.func, ast.Attribute):
         base = context.read(node.func.value)
         if (own := read_method(context, base, node)) is not None:

@@ -21,6 +21,7 @@ from plaudit.language.reading.owners import (
     MISSING,
     find_function,
     find_member,
+    find_next,
     find_part,
     find_rival,
     find_setter,
@@ -76,6 +77,32 @@ def read_method(context: Context, base: Value, node: ast.Call) -> Value | None:
         return None
     bound = _bind(owner, member, base)
     return _read_own(context, owner, member, node, bound, lambda: read_record_call(context, base, node))
+
+
+def read_super(context: Context, node: ast.Call) -> Value | None:
+    """Return what `super().x(...)` gives, the method of a base class read in place; None for any other call."""
+    match node.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=given), attr=name):
+            pass
+        case _:
+            return None
+    function, owner = context.source.function, context.owner
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    first = context.read(given[0]) if given else None
+    kind = first.value if isinstance(first, Constant) else getattr(cells.get("__class__"), "cell_contents", None)
+    own = context.source.tree.args.args
+    if owner is None or not isinstance(kind, type) or not own:
+        what = f"which class `{ast.unparse(node.func)}` is of is not known here."
+        raise context.error(node, what, f"Take it from its class or an object, or write Base.{name}(self, ...).")
+    member, rival = find_next(owner, kind, name)
+    inner = find_function(member)
+    if not isinstance(inner, types.FunctionType) or isinstance(member, property | cached_property):
+        what = f"no base class of {kind.__qualname__!r} has a method {name!r} that can be read."
+        raise context.error(node, what, "Compute it before scoring and pass it in as a field.")
+    if rival is not None:
+        what = f"`{ast.unparse(node.func)}` is something else in the subclass {rival.__qualname__!r}."
+        raise context.error(node, what, f"Say which class is meant: take {owner.method!r} from an object.")
+    return read_helper(context, inner, node, _bind(owner, member, context.names[own[0].arg]))
 
 
 def run_method(context: Context, base: Value, node: ast.Call) -> bool:
