@@ -72,7 +72,7 @@ TERSE = {
     "division by zero": ("x + «1 / 0»", "cannot be computed: division by zero"),
     "a huge exponent": ("x + «10 ** 5000»", "too large"),
     "a whole number no float holds": ("«x + 9007199254740993»", "float can hold exactly"),
-    "NaN": ("«x + (math.inf - math.inf)»", "float can hold exactly"),
+    "NaN": ("«x + (math.inf - math.inf)»", "NaN is no score"),
     "a text as a number": ("«x + 'a'»", "a number is needed here, and this is the string 'a'"),
     "an attribute that is not there": ("x + «math.tau2»", "does not exist"),
     "an index beyond": ("x + «(1, 2)[2]»", "2 is not an index into 2 entries"),

@@ -278,7 +278,7 @@ WITHOUT_ADVICE = [
     ("x", "return MIXED[round(x)]", "MIXED[round(x)]", "must hold finite numbers or bools"),
     ("x", "return x * Limits.high", "Limits.high", "'Limits.high' does not exist"),
     ("x", "return math.sqroot(x)", "math.sqroot", "'math.sqroot' does not exist"),
-    ("x", "return x * NOT_A_NUMBER", "x * NOT_A_NUMBER", "a float can hold exactly"),
+    ("x", "return x * NOT_A_NUMBER", "x * NOT_A_NUMBER", "NaN is no score"),
     ("x", "return x * TOO_BIG", "x * TOO_BIG", "a float can hold exactly"),
     ("x", "return x + 10**400", "x + 10**400", "a float can hold exactly"),
     ("x", "return x * 'calm'", "x * 'calm'", "the string 'calm'"),

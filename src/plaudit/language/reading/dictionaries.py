@@ -5,10 +5,10 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
-from plaudit.errors import did_you_mean
+from plaudit.errors import PlauditError, did_you_mean
 from plaudit.language.field import to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
-from plaudit.language.reading.advice import explain_unsupported_call
+from plaudit.language.reading.advice import explain_empty, explain_unsupported_call
 from plaudit.language.reading.comprehensions import read_elements, read_iterable
 from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
@@ -112,7 +112,8 @@ def look_up_key(context: Context, base: Dictionary, key: Value, node: ast.AST, d
             return default
         near = did_you_mean(str(key.value), [each for each in base.items if isinstance(each, str)])
         keys = ", ".join(map(repr, base.items))
-        raise context.error(node, f"{describe(key)} is not a key of the dict.{near}", f"Its keys: {keys:.200}.")
+        listed = f"Its keys: {keys:.200}." if keys else f"It is empty.{explain_empty(node)}"
+        raise context.error(node, f"{describe(key)} is not a key of the dict.{near}", listed)
     if (unknown := find_open(key)) is not None:
         return unknown
     fits = [(_match_key(context, key, each, node), value) for each, value in base.items.items()]
@@ -161,10 +162,7 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
     assert isinstance(node.func, ast.Attribute)
     name = node.func.attr
     if name in ("items", "keys", "values") and not node.args and isinstance(base, Record):
-        what = (
-            f"`{ast.unparse(node)}` lists what is not known: `{format_path(base.path)}` is neither declared nor shared."
-        )
-        raise context.error(node, what, f"Pass it in shared={{{base.path[-1]!r}: {{...}}}} if it never changes.")
+        raise _explain_unknown(context, base, node)
     if name in ("items", "keys", "values") and isinstance(base, Undeclared | Element):
         return Ref(base.at, UNKNOWN)
     if name == "get" and node.args and len(node.args) <= 2 and not node.keywords:
@@ -172,6 +170,17 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
         if isinstance(key, Constant) and isinstance(key.value, str):
             return _read_default(context, read_member(context, base, key.value, node), default, key.value, node)
     return read_member(context, base, show_call(context, node), node)
+
+
+def _explain_unknown(context: Context, base: Record, node: ast.Call) -> PlauditError:
+    """Return why what a record lists is not known: the reason why a method is not read, if that is what gives it."""
+    for length in range(2, len(base.path) + 1):
+        if base.path[:length] in context.failures:
+            return context.failures[base.path[:length]]
+    what = f"`{ast.unparse(node)}` lists what is not known: `{format_path(base.path)}` is neither declared nor shared."
+    if "(" in base.path[-1]:
+        return context.error(node, what, "Make the dict in the function, or in a method of its class that is read too.")
+    return context.error(node, what, f"Pass it in shared={{{base.path[-1]!r}: {{...}}}} if it never changes.")
 
 
 def read_attribute_call(context: Context, called: object, node: ast.Call) -> Value:

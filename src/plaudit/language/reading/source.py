@@ -145,11 +145,24 @@ class ReadFunction:
         return self.name
 
 
+def _explain_no_function(function: object, name: str) -> tuple[str, str]:
+    """Return what something is that is no plain function, and what to write instead."""
+    if isinstance(function, type):
+        return f"the class {name!r}", f"\nGive a function, or a method of it: {name}.reward."
+    package = (getattr(function, "__module__", None) or "").lstrip("_").partition(".")[0]
+    if callable(function) and package and name.isidentifier():
+        call = f"{name}(x)" if package == "builtins" else f"{package}.{name}(x)"
+        what = f"a function of {package} that is not written in Python"
+        return what, f"\nCall it in one: def {name}_of(x): return {call}."
+    return f"a {type(function)}", ""
+
+
 def parse_source(function: object) -> Source:
     """Return the source of a plain function as it was written; ReadError where it has none or is no such function."""
     name = getattr(function, "__name__", repr(function))
     if not isinstance(function, types.FunctionType):
-        raise ReadError(f"{name!r} cannot be read: a term is a plain Python function, this is a {type(function)}.")
+        what, advice = _explain_no_function(function, name)
+        raise ReadError(f"{name!r} cannot be read: a term is a plain Python function, this is {what}.{advice}")
     file = function.__code__.co_filename
     try:
         lines, first = _list_lines(function.__code__)  # of a wrapper, not of what it wraps
