@@ -308,6 +308,14 @@ def odd(env, mode):
     return mode
 
 
+def clipped(env, force, most):
+    return torch.clamp(force, max=most)
+
+
+def held(env, most, sensor_cfg):
+    return torch.clamp(env.scene[sensor_cfg.name].data.force, max=most)
+
+
 WRONG = {
     "no term": ({"lean": 3.0}, {}, "'lean' of the config dict is 3.0, and not a reward term"),
     "the config of everything": ({"rewards": ClassCfg}, {}, r"give its rewards, `cfg.rewards`"),
@@ -316,6 +324,9 @@ WRONG = {
     "a module that is not there": ({"lean": RewTerm("nowhere.at:all", 1.0)}, {}, "term 'lean' .* cannot be imported"),
     "what cannot be read": ({"odd": RewTerm(odd, 1.0, {"mode": 2.0})}, {}, r"term 'odd' of the config: .*`while`|term 'odd' of the config: .*loop"),
     "a misspelt param": ({"strain": RewTerm(strain, 1.0, {"asset": 1})}, {}, "term 'strain' .* Did you mean 'asset_cfg'"),
+    "a param that is missing": (
+        {"held": RewTerm(held, 1.0, {"most": 1.0})}, {}, r"term 'held' .* its params lack 'sensor_cfg', which held\(env"
+    ),
     "params in a list": ({"lean": RewTerm(lean, 1.0, [1])}, {}, "term 'lean' .* its params are"),
     "a weight in words": ({"lean": RewTerm(lean, "high")}, {}, "lean.weight='high' must be a finite number"),
     "names without a scene": (
@@ -336,6 +347,11 @@ WRONG = {
 def test_what_cannot_be_read_is_one_message_that_names_the_term(cfg, options, match):
     with pytest.raises(DefinitionError, match=match):
         read_rewards(cfg, example=draw_batch(), **options)
+
+
+def test_what_the_example_or_shared_has_need_not_be_a_param():
+    reward = read_rewards({"held": RewTerm(clipped, 1.0)}, example={"force": torch.ones(2)}, shared={"most": 2.0})
+    assert reward.score(force=3.0).total == 2.0
 
 
 def test_what_the_example_lacks_is_named():

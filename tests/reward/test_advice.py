@@ -79,6 +79,7 @@ def made_of(error):
 
 ARGUMENTS = {
     "weights": "term(weight=0.5)(near)",
+    "weight": "scale=0.5",
     "functions": "terms=[term(near)]",
     "params": "shared={'radius': 0.1}",
     "example": "Reward.from_functions({near: 0.5}, example=row)",
@@ -189,3 +190,8 @@ def test_a_term_of_a_term_keeps_what_is_said_of_the_function():
 def test_a_state_is_told_apart_from_a_term():
     with pytest.raises(DefinitionError, match="'old' is not a term but a state"):
         make(terms=[far, State("old", update=fade, reset=0.0)])
+
+
+def test_a_reward_that_is_called_says_what_scores():
+    with pytest.raises(TypeError, match=r"r.score\(distance=0.5\) scores a row"):
+        KNOWN(distance=0.5)

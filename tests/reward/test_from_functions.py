@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from plaudit import DefinitionError, Field, ReadError, Reward, State, Task, bounds, check, term
-from plaudit.errors import UnknownField
+from plaudit.errors import OutsideDomain, UnknownField
 from plaudit.schedules import linear
 from support.strategies import load
+from support.written import plain
 
 
 def near(robot, reach=2.0):
@@ -129,7 +130,11 @@ COLUMNS = {
     "torque[1]": [0.0, -0.5, 0.0],
     "unused": [None, "x", 3.0],
 }
-FRAME_FIELDS = [Field("gait", values=("trot", "walk")), Field("speed"), Field("torque", length=2)]
+FRAME_FIELDS = [
+    Field("gait", values=("trot", "walk")),
+    Field("speed", integers="int64"),
+    Field("torque", length=2),
+]
 
 
 @pytest.mark.parametrize("library", ["polars", "pandas", "pyarrow"])
@@ -156,7 +161,7 @@ def test_declared_categories_are_all_there():
 def test_observed_ranges_are_seen_and_not_declared():
     polars = pytest.importorskip("polars")
     reward = make({pay: -1.0}, polars.DataFrame(COLUMNS, strict=False), observed=True)
-    assert reward.fields["speed"] == Field("speed")
+    assert reward.fields["speed"] == Field("speed", integers="int64")
     assert reward.task.fields["speed"] == Field("speed", low=1, high=4)
     assert reward.task.fields["torque"] == Field("torque", length=2, low=-0.5, high=0.3)
     assert reward.task.find_basis("fields", "speed") == "seen"
@@ -193,10 +198,105 @@ def test_spaces_say_shapes_ranges_and_choices():
         "action": Field("action", values=(1, 2, 3)),
         "buttons": Field("buttons", flag=True, length=4),
         "level": Field("level", high=5),
-        "held": Field("held", length=2, low=0, high=4),
-        "many": Field("many", low=0, high=999),
+        "held": Field("held", length=2, low=0, high=4, integers="int64"),
+        "many": Field("many", low=0, high=999, integers="int64"),
     }
     assert make({everything: 1.0}, dict(declared.spaces)) == reward
+
+
+# -- integers ------------------------------------------------------------------------------------------------------
+
+
+def masked(k, x):
+    out = np.zeros_like(k)
+    out[x > 0] = x[x > 0]
+    return out.sum()
+
+
+def filled(k, x):
+    return (np.full_like(k, 0.5) + k + x).sum()
+
+
+def replaced(k, x):
+    copy = k.copy()
+    copy[0] = x[0]
+    return copy.sum()
+
+
+@pytest.mark.parametrize("function", [masked, filled, replaced])
+def test_a_fraction_in_an_array_of_integers_is_refused(function):
+    x = np.array([1.7, 2.7, -1.0])
+    with pytest.raises(ReadError, match="where rows hold floats, write it so"):
+        make({function: 1.0}, {"k": np.array([1, 2, 3]), "x": x})
+    row = {"k": np.array([1.0, 2.0, 3.0]), "x": x}
+    assert make({function: 1.0}, row).score(**row).total == function(**row)
+
+
+def test_a_fraction_in_a_tensor_of_integers_is_refused():
+    torch = pytest.importorskip("torch", reason="needs plaudit[torch]")
+
+    def cast(k):
+        copy = k.float()
+        copy[0] = 0.5
+        return copy.sum()
+
+    def kept(k):
+        copy = k.clone()
+        copy[0] = 0.5
+        return copy.sum()
+
+    row = {"k": torch.tensor([1, 2, 3])}
+    assert make({cast: 1.0}, row).score(k=[1, 2, 3]).total == 5.5
+    with pytest.raises(ReadError, match="'k' is of integers"):
+        make({kept: 1.0}, row)
+
+
+WRAPPING = {
+    "a difference": "obs[0] - obs[1]",
+    "a difference of arrays": "np.abs(obs[:2] - obs[1:]).sum()",
+    "a negative": "-obs[0]",
+    "a sum": "obs[0] + obs[1]",
+    "a product": "obs[0] * 2",
+    "the other bits": "(~obs)[0]",
+}
+
+
+@pytest.mark.parametrize("text", WRAPPING.values(), ids=WRAPPING)
+def test_integers_that_wrap_around_are_refused(text):
+    spaces = pytest.importorskip("gymnasium").spaces
+    function = plain(f"import numpy as np\ndef f(obs): return {text}\n")
+    for example in (np.array([3, 5, 7], np.uint8), spaces.Box(0, 255, (3,), np.uint8)):
+        with pytest.raises(ReadError, match="'obs' has the dtype uint8, and a result that it does not hold wraps"):
+            make({function: 1.0}, {"obs": example})
+
+
+def test_small_integers_that_are_converted_first_are_read():
+    def pixels(obs):
+        whole, wide = obs.astype(float), obs.astype(np.int64)
+        return whole[0] - whole[1] + (wide[1] - wide[2]) + obs[0] / 255 + (obs[2] >> 1) + np.mean(obs) + obs.max()
+
+    row = np.array([3, 5, 7], np.uint8)
+    assert make({pixels: 1.0}, {"obs": row}).score(obs=row).total == pytest.approx(float(pixels(row)))
+
+
+def test_bits_are_those_of_an_integer_in_the_example():
+    def bits(k):
+        return (k >> 1) + (k & 1)
+
+    reward = make({bits: 1.0}, {"k": 3})
+    assert [reward.score(k=k).total for k in (3, -3, 8)] == [bits(3), bits(-3), bits(8)]
+    assert reward.evolve(version="2").score(k=5).total == bits(5)
+    with pytest.raises(OutsideDomain, match="takes the bits of a number that is no integer"):
+        reward.score(k=0.5)
+    assert not [each for each in check(reward).findings if each.code == "not-a-number"]
+
+
+def test_integers_in_a_careless_example_refuse_no_row():
+    def halve(speed):
+        return int(speed) + speed / 2 - 1
+
+    reward = make({halve: 1.0}, {"speed": 0})
+    assert reward.score(speed=1.5).total == halve(1.5)
 
 
 # -- mistakes ------------------------------------------------------------------------------------------------------

@@ -54,6 +54,28 @@ def test_what_is_not_finite_passes_through(target):
     assert np.asarray(found.scores["size"])[:4].tolist() == [1.0, 2.0, 4.0, 4.0]  # of a place that is not there, any
 
 
+@term
+def least(x, y):
+    return np.minimum(1.0, x) + np.maximum(y, x) + np.clip(y, 0.0, 1.0)
+
+
+@term
+def largest(v):
+    return v.max() - v.min() + max(v[0], v[1], 0.0)
+
+
+@pytest.mark.parametrize("target", LIBRARIES)
+def test_a_nan_is_the_smallest_and_the_largest_of_some_numbers(target):
+    need(target)
+    reward = Reward("ends", version="1", terms=[least, largest], fields=[Field("x"), Field("y"), Field("v", length=3)])
+    x, y = np.array([np.nan, 2.0, 0.5, 3.0]), np.array([0.0, np.nan, 0.5, 0.25])
+    v = np.array([[1.0, 2.0, 3.0], [1.0, 2.0, np.nan], [np.nan, 1.0, 2.0], [1.0, np.nan, 2.0]])
+    with wide(target):
+        found = reward.compile(target, guard="plain")(given(target, {"x": x, "y": y, "v": v}))
+    np.testing.assert_array_equal(np.asarray(found.scores["least"]), least(x, y))
+    np.testing.assert_array_equal(np.asarray(found.scores["largest"]), [4.0, np.nan, np.nan, np.nan])
+
+
 @pytest.mark.parametrize("target", LIBRARIES)
 def test_rows_that_count_score_as_they_do_with_guards(target):
     need(target)

@@ -3,17 +3,18 @@
 A config is an object, a class or a dict of reward terms, each with `func`, `weight` and `params`.
 """
 
+import ast
 import copy
 import inspect
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any
 
 from plaudit.errors import DefinitionError, PlauditError, did_you_mean, shorten
 from plaudit.language.field import Field
 from plaudit.language.reading.owners import read_source
-from plaudit.reward.function_parameters import list_defaults
+from plaudit.reward.function_parameters import list_defaults, list_names
 from plaudit.reward.reward import Reward
 from plaudit.reward.state import State
 from plaudit.reward.term import Term, term
@@ -76,11 +77,15 @@ def read_rewards(
             f"read_rewards() takes a config, an object, a class or a dict of terms by name, and not {shorten(cfg, 60)}"
         )
     listed = dict(_list_terms(cfg))
-    instead = dict(terms or {})
+    instead, fields = dict(terms or {}), list(fields)
     for each in instead:
         if each not in listed:
             raise DefinitionError(f"terms= names {each!r}, which is no term of the config.{did_you_mean(each, listed)}")
-    made = {each: instead[each] if each in instead else _make_term(each, part, scene) for each, part in listed.items()}
+    known = {*_list_named(example), *(each.name for each in fields), *(options.get("shared") or {})}
+    made = {
+        each: instead[each] if each in instead else _make_term(each, part, scene, known)
+        for each, part in listed.items()
+    }
     weights = {each: each.weight for each in made.values() if each is not None}
     if not weights:
         raise DefinitionError(f"the config {_describe(cfg)} has no reward terms, objects with func= and weight=")
@@ -129,15 +134,35 @@ def _describe(cfg: Any) -> str:
     return "dict" if isinstance(cfg, Mapping) else cfg.__name__ if isinstance(cfg, type) else type(cfg).__name__
 
 
-def _make_term(name: str, part: Any, scene: Any) -> Term:
-    """Return a term of a config; every error names it."""
+def _list_named(example: object) -> list[str]:
+    """Return what an example has by name: of a row or a batch, and of a data frame or spaces."""
+    named = getattr(example, "spaces", getattr(example, "columns", example))
+    return [str(each) for each in named] if isinstance(named, Iterable) else []
+
+
+def _make_term(name: str, part: Any, scene: Any, known: Collection[str]) -> Term:
+    """Return a term of a config; every error names it. What is `known` need not be among its params."""
     given: Any = part if isinstance(part, Mapping) else {each: getattr(part, each, None) for each in _PARTS}
     try:
         plain = _find_function(given["func"])
+        _refuse_missing(plain, given.get("params"), known)
         values = {key: _resolve_names(key, value, scene) for key, value in _list_values(plain, given.get("params"))}
         return term(name=name, weight=given["weight"], params=values, batched=True)(plain)
     except PlauditError as error:
         raise DefinitionError(f"term {name!r} of the config: {_drop_owner(str(error), name)}") from None
+
+
+def _refuse_missing(function: Any, params: object, known: Collection[str]) -> None:
+    """Refuse params that lack what a function needs, beside the environment that it takes first."""
+    source = read_source(function)
+    needed = [each for each in list_names(source)[1:] if each not in list_defaults(source)]
+    given = params if isinstance(params, Mapping) else {}
+    if missing := [each for each in needed if each not in given and each not in known]:
+        listed = ", ".join(map(repr, missing))
+        raise DefinitionError(
+            f"its params lack {listed}, which {source.name}({ast.unparse(source.tree.args)}) needs: "
+            f"params={{{missing[0]!r}: ...}}"
+        )
 
 
 def _drop_owner(message: str, name: str) -> str:

@@ -20,6 +20,7 @@ RECORDS = ("prev", "curr")
 """The state before a step and after it, whose entries are `prev.x` and `curr.x`."""
 RESERVED = (*RECORDS, "terminal", "total")
 """Names with a meaning of their own: the two ends of a step, the flag that ends an episode, the sum of the terms."""
+INTEGER_DTYPE = re.compile(r"(u?)int(8|16|32|64)")
 LARGEST_INTEGER = 2**53
 """Integers beyond this are not all floats."""
 
@@ -43,6 +44,8 @@ class Field:
         outside: What to do with a number out of range: `"raise"` an error, `"clip"` it, or `"allow"` any finite number.
         other: The category to use for a string that is not listed.
         missing: The value to use when the input is absent or None.
+        integers: The dtype of integers in which functions get it, such as `"int64"` or `"uint8"`: reading needs it
+            where arrays of integers store, shift or subtract in another way. Rows may hold any number all the same.
         doc: A sentence that describes it.
 
     Raises:
@@ -67,6 +70,7 @@ class Field:
     outside: Outside = "raise"
     other: str | None = None
     missing: float | bool | str | None = None
+    integers: str = ""
     doc: str = ""
 
     def __post_init__(self) -> None:
@@ -268,9 +272,13 @@ def _find_number_problems(field: Field) -> list[str]:
 def _find_stand_in_problems(field: Field) -> list[str]:
     if field.other is not None and field.kind != "category":
         return [f"other= is for categories, and this field is a {field.kind}"]
-    for name in ("unit", "doc"):
+    for name in ("unit", "doc", "integers"):
         if not isinstance(getattr(field, name), str):
             return [f"{name}= must be a string"]
+    if field.integers and not INTEGER_DTYPE.fullmatch(field.integers):
+        return [f"integers={field.integers!r} is not a dtype of integers, such as 'int64' or 'uint8'"]
+    if field.integers and field.kind != "number":
+        return [f"integers= is for numbers, and this field is a {field.kind}"]
     for name in ("other", "missing"):
         value = getattr(field, name)
         if value is not None and not _is_allowed(field, value):

@@ -17,6 +17,7 @@ _ARGUMENTS = {
     "params": _PARAMETERS,
     "knobs": _PARAMETERS,
     "weights": f"a term has its own weight, term(weight=0.5)(near); functions and weights go in {_FROM_FUNCTIONS}",
+    "weight": "a term has its own weight, term(weight=0.5)(near); of all terms together it is scale=0.5",
     "functions": f"make terms of them, terms=[term(near)], or write {_FROM_FUNCTIONS}",
     "example": f"list the fields, fields=[Field('x')], or take them from a row: {_FROM_FUNCTIONS}",
     "states": "what is carried from step to step is a State in fields=[State(...)]; fields that last are said in the "

@@ -39,6 +39,7 @@ from plaudit.reward.lower import Formula, Function, assemble, build_formula, fin
 from plaudit.reward.schedules import validate_counters
 from plaudit.reward.state import State, read_states, validate_states
 from plaudit.reward.task.bound import BoundTask
+from plaudit.reward.task.entries import fit_entries
 from plaudit.reward.task.fit import validate_fit, validate_known
 from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term, fix_numbers, settle, validate_limits
@@ -249,7 +250,7 @@ def define(
         low=None if low is None else validate_schedulable("total.low", low),
         high=None if high is None else validate_schedulable("total.high", high),
         _composition=read_composition(name, given["scale"], given["gate"], given["override"]).claim(index),
-        task=validate_task(name, given["task"]),
+        task=fit_entries(validate_task(name, given["task"]), index),
         allow=MappingProxyType({}) if allow is None else validate_allow(f"reward {name!r}", allow),
     )
     if old is not None:

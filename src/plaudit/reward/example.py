@@ -216,26 +216,35 @@ def _describe(name: str, column: Any, rows: bool) -> Field:
     numbers = column.astype(float)
     if np.isnan(numbers).any() or np.isneginf(numbers).any():
         raise DefinitionError(f"example=: {name!r} is NaN or minus infinity in the example, which no field allows")
-    return Field(name, shape=shape, infinite=bool(np.isposinf(numbers).any()))
+    return Field(
+        name, shape=shape, infinite=bool(np.isposinf(numbers).any()), integers=_find_integer_dtype(column.dtype)
+    )
+
+
+def _find_integer_dtype(dtype: Any) -> str:
+    """Return the name of a dtype of integers; nothing for any other."""
+    return str(dtype.name) if dtype.kind in "iu" else ""
 
 
 def _read_space(name: str, space: Any) -> Field:
     """Return the field of a space; of a Box the widest range of its entries."""
     kind = next(each.__name__ for each in type(space).__mro__ if each.__name__ in _SPACES)
+    ends: dict[str, Any]
     if kind == "Discrete":
         first, count = int(getattr(space, "start", 0)), int(space.n)
         if count <= _MOST_CHOICES:
             return Field(name, values=tuple(range(first, first + count)))
-        return Field(name, low=first, high=first + count - 1)
+        return Field(name, low=first, high=first + count - 1, integers="int64")
     if kind == "MultiBinary":
         return Field(name, flag=True, shape=tuple(space.shape))
     if kind == "MultiDiscrete":
         starts = getattr(space, "start", 0 * space.nvec)
-        return Field(name, shape=tuple(space.shape), low=starts.min(), high=(starts + space.nvec).max() - 1)
+        ends = {"low": starts.min(), "high": (starts + space.nvec).max() - 1}
+        return Field(name, shape=tuple(space.shape), integers=_find_integer_dtype(space.nvec.dtype), **ends)
     if kind != "Box":
         raise DefinitionError(f"example=: {name!r} is a {kind} space, which is no number; declare it in fields=")
     if space.dtype.kind == "b":
         return Field(name, flag=True, shape=tuple(space.shape))
     low, high = float(space.low.min()), float(space.high.max())
-    ends: dict[str, Any] = {"low": None if low <= -_UNBOUNDED else low, "high": None if high >= _UNBOUNDED else high}
-    return Field(name, shape=tuple(space.shape), **ends)
+    ends = {"low": None if low <= -_UNBOUNDED else low, "high": None if high >= _UNBOUNDED else high}
+    return Field(name, shape=tuple(space.shape), integers=_find_integer_dtype(space.dtype), **ends)

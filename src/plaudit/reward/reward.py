@@ -37,6 +37,7 @@ from plaudit.reward.python_writer import write_definition
 from plaudit.reward.schedules import NumberInForce, find_counters, multiply_numbers
 from plaudit.reward.signal import Frame, NarrowFrames, Signal
 from plaudit.reward.state import State
+from plaudit.reward.task.entries import fit_entries
 from plaudit.reward.task.task import Task
 from plaudit.reward.term import Term
 from plaudit.targets import OnBad, compile_program
@@ -408,6 +409,13 @@ class Reward(Definition):
             define(made, drop_states(arguments, unread), self, optional)
         return made._drop_unread()
 
+    def __call__(self, *arguments: Any, **inputs: Any) -> NoReturn:
+        """Refuse to be called, and say what scores."""
+        raise TypeError(
+            f"a reward is not called: {self.name}.score(distance=0.5) scores a row, and {self.name}.compile('numpy') "
+            "returns a function of columns."
+        )
+
     def with_task(self, task: Task | None) -> "Reward":
         """Change the task.
 
@@ -420,7 +428,7 @@ class Reward(Definition):
         Raises:
             DefinitionError: The task does not fit: it names other fields, or its goal can never be true.
         """
-        made = Reward._build(self, task=validate_task(self.name, task))
+        made = Reward._build(self, task=fit_entries(validate_task(self.name, task), self.fields))
         settle_task(made)
         return made._drop_unread()
 
@@ -431,7 +439,10 @@ class Reward(Definition):
 
     def _join_task(self, task: Task | None) -> "Reward":
         """Return this reward with what a task says, and with what only its own task says."""
-        if task is None or (validate_task(self.name, task)._stands_alone and task == self.task):
+        if task is None:
+            return self
+        task = fit_entries(validate_task(self.name, task), self.fields)
+        if task._stands_alone and task == self.task:
             return self
         made = Reward._build(self, task=task.merge(self.task))
         settle_task(made, task)

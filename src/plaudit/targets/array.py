@@ -124,6 +124,15 @@ SMOOTH: dict[type[n.Node], str] = {
 }
 """The same for libraries that take gradients."""
 
+BY_HAND: dict[type[n.Node], str] = {
+    **OPERATIONS,
+    n.Min: "minimum({0}, {1})",
+    n.Max: "maximum({0}, {1})",
+    Smallest: "pass_smallest({0})",
+    Largest: "pass_largest({0})",
+}
+"""The same as in code by hand, in which a NaN is the smallest of some numbers and the largest."""
+
 DEFINED: dict[type[n.Node], str] = {
     **{kind: f"({_format_domain(kind.domain)})" for kind in n.FUNCTIONS if kind.domain is not None},
     **dict.fromkeys((n.Div, n.FloorDiv, n.Mod), "({1} != 0)"),
@@ -138,13 +147,15 @@ def collect_names(library: Any, names: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the spellings call: functions of an array library, and `names`, which it lacks."""
     functions = [n.split_function(kind)[1] for kind in n.FUNCTIONS]
     called = [*functions, "where", "stack", "logical_not", "isinf", "isfinite", "divide", "floor_divide", "remainder"]
+    called += ["minimum", "maximum"]
     found = {name: find_function(library, name) for name in called if name not in names}
 
     def smooth_sqrt(number: Any, zero: Any, one: Any) -> Any:
         positive = number > 0
         return library.where(positive, library.sqrt(library.where(positive, number, one)), zero)
 
-    return {**found, "smooth_sqrt": smooth_sqrt, "inf": math.inf, "nan": math.nan, **names}
+    extremes = {"pass_smallest": lambda vector: vector.min(0), "pass_largest": lambda vector: vector.max(0)}
+    return {**found, **extremes, "smooth_sqrt": smooth_sqrt, "inf": math.inf, "nan": math.nan, **names}
 
 
 def find_function(library: Any, name: str) -> Any:
@@ -198,7 +209,8 @@ def generate(
         return name
 
     constant = format_literal if inline else name_constant
-    spelling = Spelling(SMOOTH if smooth else OPERATIONS, DEFINED, constant, PLAIN)
+    operations = BY_HAND if plain else SMOOTH if smooth else OPERATIONS
+    spelling = Spelling(operations, DEFINED, constant, PLAIN)
     carried = list_state_outputs(program) if states else ()
     tests = [] if plain else list_open_guards(program, ranges=guard, exact=inline)
     rolled = roll(program, layout.roots, tests, carried)

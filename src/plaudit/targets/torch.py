@@ -66,6 +66,8 @@ NAMES = collect_names(
         "add_onto": lambda start, vector: start + vector.sum(0),
         "find_smallest": lambda vector: vector.amin(0),
         "find_largest": lambda vector: vector.amax(0),
+        "pass_smallest": lambda vector: vector.amin(0),
+        "pass_largest": lambda vector: vector.amax(0),
         "pick": pick,
     },
 )

@@ -72,7 +72,7 @@ TERSE = {
     "division by zero": ("x + «1 / 0»", "cannot be computed: division by zero"),
     "a huge exponent": ("x + «10 ** 5000»", "too large"),
     "a whole number no float holds": ("«x + 9007199254740993»", "float can hold exactly"),
-    "NaN": ("«x + (math.inf - math.inf)»", "float can hold exactly"),
+    "NaN": ("«x + (math.inf - math.inf)»", "NaN is no score"),
     "a text as a number": ("«x + 'a'»", "a number is needed here, and this is the string 'a'"),
     "an attribute that is not there": ("x + «math.tau2»", "does not exist"),
     "an index beyond": ("x + «(1, 2)[2]»", "2 is not an index into 2 entries"),
@@ -159,11 +159,11 @@ def test_every_refusal_says_what_to_do(text, what):
 
 @pytest.mark.parametrize(("parameters", "what", "advice"), SIGNATURES.values(), ids=SIGNATURES)
 def test_a_signature_is_data_and_then_knobs(parameters, what, advice):
-    check(f"def f({parameters}):\n    return 1\n", what, advice)
+    check(f"def f({parameters}):\n    return len(args) + len(kwargs)\n", what, advice)
 
 
 def test_a_signature_over_many_lines_is_pointed_into():
-    check("def f(\n    x,\n    *«y»,\n):\n    return x\n", r"\*args", "Name each field")
+    check("def f(\n    x,\n    *«y»,\n):\n    return x + y[0]\n", r"\*args", "Name each field")
 
 
 def test_an_expression_over_many_lines_is_pointed_into():
@@ -183,7 +183,7 @@ def test_a_helper_is_pointed_into_where_it_leaves_the_language():
 
 
 def test_a_helper_with_a_signature_outside_the_language_is_refused():
-    lines, place, *_ = refusal("def g(*«y»):\n    return 1\n\n\ndef f(x):\n    return g(x)\n")
+    lines, place, *_ = refusal("def g(*«y»):\n    return y[0]\n\n\ndef f(x):\n    return g(x)\n")
     assert "'g' cannot be read: `*args`" in lines[0]
     assert lines[1] == place
 

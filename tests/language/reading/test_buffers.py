@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from plaudit import Field, PlauditError, ReadError, Reward, term
+from plaudit.errors import UnknownField
 from support.written import module
 
 HEADER = """\
@@ -14,6 +15,11 @@ import numpy as np
 
 def both(x, done):
     return np.exp(-np.abs(x)), (np.abs(x) > 2.0) | done
+
+
+def reset(x, done, steps, most):
+    late = np.where(steps >= most - 1, np.ones_like(done), done)
+    return np.exp(-np.abs(x)), late
 
 
 class Env:
@@ -76,6 +82,37 @@ def test_what_is_left_in_the_buffer_is_the_value(body):
 def test_what_else_is_assigned_is_named_in_a_note():
     reward = reward_of(LEFT["a tuple"])
     assert "What it assigns to `self.done_buf` makes no difference." in reward.notes[0].what
+
+
+RESETS = {
+    "a helper": "self.rew_buf[:], self.done_buf[:] = both(self.x, self.done_buf)",
+    "a helper of local names": "self.rew_buf[:], self.done_buf[:] = reset(self.x, self.done_buf, self.steps, self.most)",
+    "names": "reward, done = reset(self.x, self.done_buf, self.steps, self.most)\nself.rew_buf[:] = reward\nself.done_buf[:] = done",
+    "a tuple": "self.rew_buf[:], self.done_buf[:] = np.exp(-np.abs(self.x)), self.done_buf | (self.steps > 3)",
+}
+
+
+@pytest.mark.parametrize("body", RESETS.values(), ids=RESETS)
+def test_what_only_the_reset_needs_is_no_field(body):
+    made = term(name="left", batched=True)(load_method(body).f)
+    reward = Reward("left", version="1", terms=[made], fields=[Field("x")])
+    found = reward.compile("numpy")({"x": COLUMNS["x"]})
+    np.testing.assert_allclose(found.total, np.exp(-np.abs(COLUMNS["x"])), rtol=1e-12)
+    assert any("is dropped: it makes no difference" in note.what for note in reward.notes)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "self.done_buf[:], self.rew_buf[:] = both(self.x, self.done_buf)",
+        "reward, done = reset(self.x, self.done_buf, self.steps, self.most)\nself.rew_buf[:] = reward - done",
+        "self.rew_buf[:], self.done_buf[:] = self.steps, self.x",
+    ],
+)
+def test_what_the_reward_needs_must_be_declared(body):
+    made = term(name="left", batched=True)(load_method(body).f)
+    with pytest.raises(UnknownField, match="self.done_buf|self.most|self.steps"):
+        Reward("left", version="1", terms=[made], fields=[Field("x")])
 
 
 @pytest.mark.parametrize(

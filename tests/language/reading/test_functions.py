@@ -278,7 +278,7 @@ WITHOUT_ADVICE = [
     ("x", "return MIXED[round(x)]", "MIXED[round(x)]", "must hold finite numbers or bools"),
     ("x", "return x * Limits.high", "Limits.high", "'Limits.high' does not exist"),
     ("x", "return math.sqroot(x)", "math.sqroot", "'math.sqroot' does not exist"),
-    ("x", "return x * NOT_A_NUMBER", "x * NOT_A_NUMBER", "a float can hold exactly"),
+    ("x", "return x * NOT_A_NUMBER", "x * NOT_A_NUMBER", "NaN is no score"),
     ("x", "return x * TOO_BIG", "x * TOO_BIG", "a float can hold exactly"),
     ("x", "return x + 10**400", "x + 10**400", "a float can hold exactly"),
     ("x", "return x * 'calm'", "x * 'calm'", "the string 'calm'"),
@@ -359,15 +359,15 @@ def test_every_refusal_says_what_to_do_instead():
 
 
 @pytest.mark.parametrize(
-    ("signature", "what", "advice"),
+    ("signature", "body", "what", "advice"),
     [
-        ("*args", "`*args` and `**kwargs` cannot be read", "Name each field"),
-        ("x, **kw", "`*args` and `**kwargs` cannot be read", "Name each field"),
-        ("x, /", "positional-only parameters cannot be read", "Drop the `/`"),
+        ("*args", "return args[0]", "`*args` and `**kwargs` cannot be read", "Name each field"),
+        ("x, **kw", "return kw['a']", "`*args` and `**kwargs` cannot be read", "Name each field"),
+        ("x, /", "return 1", "positional-only parameters cannot be read", "Drop the `/`"),
     ],
 )
-def test_every_parameter_has_a_name(signature, what, advice):
-    message = refusal(signature, "return 1")
+def test_every_parameter_has_a_name(signature, body, what, advice):
+    message = refusal(signature, body)
     assert what in message
     assert advice in message.splitlines()[-1]
 
@@ -664,6 +664,15 @@ def test_a_parameter_that_is_neither_declared_nor_used_is_noted():
     reward = Reward("r", version="1", terms=[term(function("return y", "y, other"))], fields=[FIELDS["y"]])
     (note,) = reward.notes
     assert note.what == "takes 'other', which is not declared, and does not use it."
+    assert reward.inputs == ("y",)
+
+
+def test_more_arguments_that_are_not_used_are_noted():
+    reward = Reward("r", version="1", terms=[term(function("return y", "y, *a, **k"))], fields=[FIELDS["y"]])
+    assert [note.what for note in reward.notes] == [
+        "takes any more arguments as 'a', and does not use them.",
+        "takes any more arguments as 'k', and does not use them.",
+    ]
     assert reward.inputs == ("y",)
 
 

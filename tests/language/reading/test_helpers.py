@@ -136,13 +136,17 @@ def test_a_helper_takes_and_returns_vectors():
     agree(text, Field("v", length=2), Field("w", length=2), rows=rows)
 
 
+def test_a_helper_may_take_more_arguments_than_it_uses():
+    agree("def g(a, *rest, **more):\n    return 2 * a\ndef f(x):\n    return g(x, 1.0, 2.0, scale=x)\n")
+
+
 REFUSED = {
     "itself": ("def g(a):\n    return g(a)\nreturn g(x)", "'g' calls itself", "Recursion"),
     "each other": ("def g(a):\n    return h(a)\ndef h(a):\n    return g(a)\nreturn g(x)", "calls itself", "Recursion"),
     "a decorator": ("@math.floor\ndef g(a):\n    return a\nreturn g(x)", "the decorator `@math.floor`", "Drop"),
     "a generator": ("def g(a):\n    yield a\nreturn g(x)", "returns once", "Return"),
     "a coroutine": ("async def g(a):\n    return a\nreturn x", "async", "Drop"),
-    "any number of arguments": ("def g(*a):\n    return 1\nreturn g(x)", "`*args`", "Name each"),
+    "any number of arguments": ("def g(*a):\n    return a[0]\nreturn g(x)", "`*args`", "Name each"),
     "a name that comes later": (
         "def g(a):\n    return a + k\ny = g(x)\nk = 1\nreturn y",
         "'k' is read before",

@@ -97,6 +97,19 @@ def test_a_parameter_and_a_part_are_not_one_field():
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "def f(x, self): return self.x",
+        "def f(x, self):\n    x = self.x\n    return x",
+        "def f(x, self):\n    def g(): return self.x\n    return g()",
+    ],
+)
+def test_a_parameter_that_is_not_used_is_no_other_part(text):
+    _, reward = read(text, "x")
+    assert reward.score(x=3.0).total == 3.0
+
+
+@pytest.mark.parametrize(
     ("text", "fields", "row"),
     [
         ("def f(physics): return physics.height() + 1", ["height"], {"height": 2.0}),

@@ -4,7 +4,7 @@ import gc
 
 import pytest
 
-from plaudit import Field, PlauditError, Reward, term
+from plaudit import Field, PlauditError, ReadError, Reward, term
 from plaudit.errors import UnknownField
 from support.written import module
 
@@ -83,6 +83,68 @@ def test_what_is_inherited_is_read_and_what_is_overridden_is_not():
     """
     kind = module(text)["Env"]
     assert reward_of_method(kind.f).score(x=1.0, speed=5.0).total == make(kind, speed=5.0).f(1.0) == 19.0
+
+
+SUPER = """
+class Base:
+    def cost(self, a): return a * self.speed
+    @classmethod
+    def twice(cls, a): return 2 * a
+class Middle(Base):
+    def cost(self, a): return super().cost(a) + 1
+class Env(Middle):
+    def cost(self, a): return 10 * super().cost(a=a) + super(Middle, self).cost(a) + super().twice(a)
+    def f(self, x): return self.cost(x) + super().cost(x)
+"""
+
+
+def test_a_method_of_a_base_class_is_read_by_way_of_super():
+    kind = module(SUPER)["Env"]
+    for made in (kind.f, make(kind, speed=3.0).f):
+        assert reward_of_method(made).score(x=2.0, speed=3.0).total == make(kind, speed=3.0).f(2.0)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("def f(self, x): return super().cost(x)", "no base class of 'Env' has a method 'cost'"),
+        ("def f(self, x): return super().__init__()", "no base class of 'Env' has a method '__init__'"),
+    ],
+)
+def test_what_no_base_class_has_is_refused(body, why):
+    with pytest.raises(ReadError, match=why):
+        reward_of_method(load_class(body).f)
+
+
+def test_what_super_is_in_a_subclass_is_refused_of_a_class():
+    text = """
+    class Base:
+        def cost(self): return 1.0
+    class Env(Base):
+        def f(self, x): return x + super().cost()
+    class Other(Base):
+        def cost(self): return 2.0
+    class Both(Env, Other):
+        pass
+    """
+    known = module(text)
+    with pytest.raises(ReadError, match="something else in the subclass 'Both'"):
+        Reward("tried", version="1", terms=[term(known["Env"].f)], fields=[Field("x")])
+    for kind in (known["Env"], known["Both"]):
+        reward = Reward("tried", version="1", terms=[term(make(kind).f)], fields=[Field("x")])
+        assert reward.score(x=1.0).total == make(kind).f(1.0)
+
+
+def test_why_a_method_is_not_read_is_kept_where_its_dict_is_listed():
+    kind = load_class(
+        "def parts(self, a): return {k: sorted(v)[0] for k, v in self.lost.items()}\ndef f(self, x): return sum(self.parts(x).values())"
+    )
+    with pytest.raises(ReadError, match=r"(?s)`self.lost.items\(\)` lists what is not known.*'parts' is read because"):
+        reward_of_method(kind.f)
+    kind = load_class("def f(self, x): return sum(self.parts(x).values())")
+    with pytest.raises(ReadError, match="Make the dict in the function") as caught:
+        reward_of_method(kind.f)
+    assert "shared=" not in str(caught.value)
 
 
 def test_a_private_name_is_that_of_the_class_that_has_it():

@@ -2,7 +2,9 @@
 
 import functools
 import linecache
+import math
 
+import numpy as np
 import pytest
 
 from plaudit import Field, ReadError, Reward, term
@@ -137,6 +139,20 @@ async def waiting(x):
 @pytest.mark.parametrize("made", [lambda x: x, waiting], ids=["lambda", "async"])
 def test_what_is_not_made_with_def_is_refused(made):
     with pytest.raises(ReadError, match=r"(?s)made with `def`.*test_source.py, line \d+.*Write `def"):
+        term(made)
+
+
+@pytest.mark.parametrize(
+    ("made", "advice"),
+    [
+        (np.sum, r"a function of numpy that is not .*\n.*def sum_of\(x\): return numpy.sum\(x\)"),
+        (math.sqrt, r"a function of math that is not .*\n.*def sqrt_of\(x\): return math.sqrt\(x\)"),
+        (abs, r"def abs_of\(x\): return abs\(x\)"),
+        (int, r"the class 'int'"),
+    ],
+)
+def test_a_function_of_a_library_is_no_term_and_what_calls_it_is(made, advice):
+    with pytest.raises(ReadError, match=advice):
         term(made)
 
 

@@ -289,7 +289,10 @@ WRONG = {
     ),
     "another kind": (said(fields=[Field("distance", flag=True)]), None),
     "a category": (said(fields=[Field("distance", values=("a", "b"))]), "a number in the reward and a category in the"),
-    "another shape": (said(fields=[Field("distance", length=2)]), "Observe it again, or rename one of them"),
+    "another shape": (
+        said(fields=[Field("distance", length=2)]),
+        "features that return what the reward gets, or rename",
+    ),
     "other fields": (said(fields=[Field("speed")], source="env"), "they have no field in common"),
     "a fact by the name of a term": (said(facts=[fact(near.__wrapped__)]), "'near' is both a term and a fact"),
 }

@@ -8,6 +8,7 @@ from plaudit.checks.rules.registry import CheckContext, Found, rule
 from plaudit.checks.solver.question import Question, Unknown, Witness, list_inputs
 from plaudit.checks.solver.ranges import NEAR, NumericRow, is_unlimited
 from plaudit.language import nodes as n
+from plaudit.language.reading.bits import NO_INTEGER
 
 KEPT, FAR = 0.5, 1000.0
 """A witness in plain numbers is this share as far out, or this far; what gets no further is not without bound."""
@@ -91,6 +92,8 @@ def find_unscorable_rows(context: CheckContext) -> Found:
     reported: set[tuple[str, str]] = set()
     for guard in program.value_guards:
         if (guard.where, guard.line) in reported or guard.where in model.carried:
+            continue
+        if guard.why == NO_INTEGER:  # the example of the reward says that rows have one
             continue
         read = list_inputs(program.nodes, guard.node)
         question = Question()

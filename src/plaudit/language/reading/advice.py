@@ -201,6 +201,12 @@ def explain_state(name: str) -> str:
     return f'To keep a value from step to step, declare State("{name}", reset=0.0, update=...) and read `prev.{name}`.'
 
 
+def explain_empty(node: ast.AST) -> str:
+    """Return what to write for a default `history=[]` that other steps are to fill; nothing for anything else."""
+    named = isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name)
+    return f" {explain_state(node.value.id)}" if named else ""  # type: ignore[attr-defined]  # a subscript
+
+
 def explain_unsupported_pattern(pattern: ast.pattern) -> tuple[str, str]:
     """Return why a pattern of a `match` cannot be read, and what to write instead."""
     if isinstance(pattern, ast.MatchSingleton) and pattern.value is not None:

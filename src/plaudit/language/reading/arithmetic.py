@@ -26,6 +26,7 @@ from plaudit.language.reading.expressions import (
     spread,
 )
 from plaudit.language.reading.inputs import refuse_record
+from plaudit.language.reading.integers import refuse_overflow
 from plaudit.language.reading.texts import is_text, join_texts
 from plaudit.language.reading.values import (
     Constant,
@@ -79,6 +80,7 @@ def apply_arithmetic(context: Context, op: ast.operator, left: Value, right: Val
         raise context.error(node, *explain_unsupported(op))
     if any(has_items(value) or is_array(value) for value in (left, right)):
         return _apply_to_vectors(context, op, left, right, node)
+    refuse_overflow(context, op, (left, right), node)
     if isinstance(left, Constant) and isinstance(right, Constant):
         return _fold_constants(context, node, op, left, right)
     unknown = find_open(left, right)
@@ -184,6 +186,7 @@ def apply_unary(context: Context, op: ast.unaryop, value: Value, node: ast.AST) 
         case ast.USub() if number is not None:
             return Constant(-number)
         case ast.USub():
+            refuse_overflow(context, op, (value,), node)
             return Ref(context.add(n.Neg(add_number(context, value, node))), NUMBER)
         case ast.UAdd():
             return Ref(add_number(context, value, node), NUMBER) if number is None else Constant(+number)

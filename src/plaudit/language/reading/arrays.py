@@ -38,13 +38,21 @@ from plaudit.language.reading.vectors import (
 )
 
 
-@spells("diff")
-def _differ(context: Context, node: ast.AST, x: Value) -> Value:
-    """Return `np.diff`: each entry less the one before it."""
-    if len(fit(context, find_shape, x, node=node)) != 1:
-        raise context.error(node, "only the differences of a vector can be read.", "For a matrix write m[1:] - m[:-1].")
-    rows = list_entries(x)
-    return apply_operator(context, node, ast.Sub(), Vector(tuple(rows[1:])), Vector(tuple(rows[:-1])))
+@spells("diff", f"{X} times?|n axis?|dim|axis")
+def _differ(context: Context, node: ast.AST, x: Value, times: Value | None = None, axis: Value | None = None) -> Value:
+    """Return `np.diff`: each entry less the one before it, along the last axis where none is given."""
+    rank = len(fit(context, find_shape, x, node=node))
+    known = -1 if axis is None else _find_axis(context, node, axis)
+    along = fit(context, normalise_axis, known, rank, node=node)
+    order = [along, *(at for at in range(rank) if at != along)]
+    rows = list_items(context, fit(context, permute_axes, x, order, node=node), node)
+    for _ in range(1 if times is None else _validate_count(context, node, list_integers(context, [times], node)[0])):
+        pairs = zip(rows[1:], rows[:-1], strict=True)
+        rows = [apply_operator(context, node, ast.Sub(), after, before) for after, before in pairs]
+    if not rows:
+        raise context.error(node, "there is no pair of entries to subtract.", "The axis needs more entries.")
+    back = [order.index(at) for at in range(rank)]
+    return fit(context, permute_axes, Vector(tuple(rows), array=True), back, node=node)
 
 
 @spells("asarray as_tensor", f"{X} dtype?")

@@ -21,7 +21,7 @@ from plaudit.language.reading.dropped import (
 )
 from plaudit.language.reading.dtypes import FLOAT, find_dtype, fit_entry
 from plaudit.language.reading.entrywise import choose
-from plaudit.language.reading.expressions import fit, list_items, spread
+from plaudit.language.reading.expressions import find_open_star, fit, list_items, read_several, spread
 from plaudit.language.reading.flow import runs
 from plaudit.language.reading.in_place import IN_PLACE, change_local, change_temporary
 from plaudit.language.reading.indexing import (
@@ -47,6 +47,7 @@ from plaudit.language.reading.values import (
     Undeclared,
     Value,
     Vector,
+    build_tuple,
     describe,
     find_each,
     find_open,
@@ -67,11 +68,40 @@ def _run_assignment(context: Context, statement: ast.Assign | ast.AnnAssign) -> 
         return  # an annotation alone
     try:
         with context.trying():
-            value = change_local(context, statement.value) or context.read(statement.value)
+            value = change_local(context, statement.value) or _read_value(context, targets, statement.value)
     except PlauditError as error:
         value = _keep_error(context, statement, targets, error)
     for target in targets:
         context.bind(target, value)
+
+
+def _read_value(context: Context, targets: list[ast.expr], node: ast.expr) -> Value:
+    """Return what is assigned; of several values, what one target gets is nothing to the others."""
+    if isinstance(node, ast.Tuple) and any(isinstance(target, ast.Tuple | ast.List) for target in targets):
+        return read_apart(context, node)
+    return context.read(node)
+
+
+def read_apart(context: Context, node: ast.Tuple) -> Value:
+    """Return a tuple in which what cannot be read is refused where somebody uses it, as what is assigned is."""
+    if (some := find_open_star(context, node.elts)) is not None:
+        return some
+    found: list[Value] = []
+    for element in node.elts:
+        try:
+            with context.trying():
+                found += read_several(context, [element])
+        except PlauditError as error:
+            unknown = isinstance(error, UnknownField)
+            if _changes_array(element) or not (unknown or is_harmless_here(context, element)):
+                raise
+            context.note(element, f"`{ast.unparse(element)}` is dropped: it makes no difference to the score.")
+            found.append(Unassigned(error=error))
+    return build_tuple(found)
+
+
+def _changes_array(value: ast.expr) -> bool:
+    return any(isinstance(node, ast.Attribute) and node.attr in IN_PLACE for node in ast.walk(value))
 
 
 @runs(ast.AugAssign)
@@ -105,9 +135,8 @@ def _keep_error(
     names = all(isinstance(target, ast.Name) for target in targets)
     parts = all(isinstance(target, ast.Name | ast.Attribute) or fills_part(context, target) for target in targets)
     assert statement.value is not None
-    changes = any(isinstance(node, ast.Attribute) and node.attr in IN_PLACE for node in ast.walk(statement.value))
     unknown = names and isinstance(error, UnknownField)
-    if changes or not (unknown or (parts and is_harmless_here(context, statement.value))):
+    if _changes_array(statement.value) or not (unknown or (parts and is_harmless_here(context, statement.value))):
         raise error
     read_changes(context, statement.value)
     drop(context, Dropped(statement))

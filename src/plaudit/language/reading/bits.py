@@ -1,7 +1,8 @@
 """Bits of integers: shifts by a constant, and `&`, `|` and `^` with a constant, written out as arithmetic.
 
 `x >> 3` is `floor(x / 8)` and `x & 1` is `x % 2`, for negative integers too: dividing by a power of two is exact.
-An integer is what a field lists, what `int` gives, and what is computed of such; other numbers have no bits.
+An integer is what a field lists, what an example has as one, what `int` gives, and what is computed of such; other
+numbers have no bits.
 """
 
 import ast
@@ -15,9 +16,12 @@ from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.expressions import add_number
-from plaudit.language.reading.inputs import OTHER_ROW
+from plaudit.language.reading.inputs import refuse_record
+from plaudit.language.reading.integers import find_field, list_assumed, refuse_overflow
 from plaudit.language.reading.values import Constant, Ref, Value, find_kind, find_open
 
+NO_INTEGER = "takes the bits of a number that is no integer"
+"""What is wrong with a row whose number is no integer although that of the example is."""
 MOST_BITS = 32
 """How many bits a constant may have, and by how many one may shift."""
 
@@ -33,6 +37,8 @@ BIT_OPERATORS = tuple(_PYTHON)
 
 def apply_bits(context: Context, op: ast.operator, left: Value, right: Value, node: ast.AST) -> Value:
     """Return `>>`, `<<`, `&`, `|` or `^` of two integers, one of which is a constant: of a shift, the right one."""
+    for value in (left, right):
+        refuse_record(context, value, node)
     if any(find_kind(value) not in (FLAG, NUMBER, UNKNOWN) for value in (left, right)):
         raise context.error(node, *explain_unsupported(op))
     known = [to_number(value.value) if isinstance(value, Constant) else None for value in (left, right)]
@@ -40,6 +46,7 @@ def apply_bits(context: Context, op: ast.operator, left: Value, right: Value, no
         raise context.error(node, *explain_unsupported(op))
     if (unknown := find_open(left, right)) is not None:
         return unknown
+    refuse_overflow(context, op, (left, right), node)
     shift = isinstance(op, ast.LShift | ast.RShift)
     if known[0] is not None and not shift:
         left, right, known = right, left, known[::-1]
@@ -59,6 +66,7 @@ def apply_bits(context: Context, op: ast.operator, left: Value, right: Value, no
 
 def invert(context: Context, value: Value, node: ast.AST) -> Value:
     """Return `~x` of an integer, which is `-x - 1`."""
+    refuse_overflow(context, ast.Invert(), (value,), node)
     at = context.add(n.Neg(_add_integer(context, ast.Invert(), value, node)))
     return Ref(context.add(n.Sub(at, context.builder.const(1))), NUMBER)
 
@@ -97,14 +105,18 @@ def _add_integer(context: Context, op: ast.operator | ast.unaryop, value: Value,
     at = add_number(context, value, node)
     if not _is_integer(context, at):
         raise context.error(node, *explain_unsupported(op))
+    for each in list_assumed(context, Ref(at, NUMBER)):
+        whole = context.add(n.Eq(each, context.add(n.Floor(each))))
+        if all(guard.node != whole for guard in context.guards):
+            context.require(whole, NO_INTEGER, node)
     return at
 
 
 def _is_integer(context: Context, at: int) -> bool:
     match context.builder.nodes[at]:
-        case n.Input(name):
-            field = context.inputs.get(name.partition(OTHER_ROW)[0])
-            return field is not None and field.is_integer
+        case n.Input():
+            field = find_field(context, context.builder.nodes[at])
+            return field is not None and (field.is_integer or bool(field.integers))
         case n.Floor() | n.Ceil() | n.Round() | n.Number():
             return True
         case n.Neg(operand):

@@ -39,7 +39,7 @@ from plaudit.language.reading.library_calls import (
     read_library_method,
     refuse_library,
 )
-from plaudit.language.reading.methods import read_method
+from plaudit.language.reading.methods import read_method, read_super
 from plaudit.language.reading.paths import find_declared, show_call
 from plaudit.language.reading.presence import is_own, is_own_method
 from plaudit.language.reading.reductions import norm
@@ -85,6 +85,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return found
     if (mapped := read_mapped_call(context, node)) is not None:
         return mapped
+    if (inherited := read_super(context, node)) is not None:
+        return inherited
     if isinstance(node.func, ast.Attribute):
         base = context.read(node.func.value)
         if (own := read_method(context, base, node)) is not None:

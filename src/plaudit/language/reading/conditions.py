@@ -2,7 +2,8 @@
 
 import ast
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from enum import Enum
 from functools import partial
@@ -189,6 +190,38 @@ def _read_comparison(context: Context, node: ast.Compare) -> Value:
     """Return a chain of comparisons; each is reached only where those before it hold."""
     if len(node.ops) == 1 and (known := read_class_test(context, node)) is not None:
         return known
+    with _explaining_precedence(context, node):
+        return _read_chain(context, node)
+
+
+@contextmanager
+def _explaining_precedence(context: Context, node: ast.Compare) -> Iterator[None]:
+    """Say of `v > 0 & v < 1` that `0 & v` comes first, where that cannot be read."""
+    try:
+        yield
+    except ReadError:
+        written = _add_parentheses(node)
+        if not written:
+            raise
+        what = "`&` and `|` bind more tightly than comparisons do."
+        raise context.error(node, what, f"Write parentheses: `{written}`.") from None
+
+
+def _add_parentheses(node: ast.Compare) -> str:
+    """Return what `v > 0 & v < 1` is meant to be, `(v > 0) & (v < 1)`; nothing for any other comparison."""
+    operands = [node.left, *node.comparators]
+    joined = [at for at, each in enumerate(operands) if isinstance(each, ast.BinOp)]
+    joined = [at for at in joined if isinstance(operands[at].op, ast.BitAnd | ast.BitOr)]  # type: ignore[attr-defined]
+    if len(joined) != 1 or joined[0] in (0, len(operands) - 1):
+        return ""
+    at, both = joined[0], operands[joined[0]]
+    assert isinstance(both, ast.BinOp)
+    parts = [([*operands[:at], both.left], node.ops[:at]), ([both.right, *operands[at + 1 :]], node.ops[at:])]
+    first, second = (ast.unparse(ast.Compare(each[0], ops, each[1:])) for each, ops in parts)
+    return f"({first}) {'&' if isinstance(both.op, ast.BitAnd) else '|'} ({second})"
+
+
+def _read_chain(context: Context, node: ast.Compare) -> Value:
     left = context.read(node.left)
     if len(node.ops) == 1:
         return compare(context, node.ops[0], left, context.read(node.comparators[0]), node)

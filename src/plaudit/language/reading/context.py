@@ -37,7 +37,7 @@ SPELLINGS: dict[str, "Spelling"] = {}
 """What functions and methods of NumPy, JAX and PyTorch mean, by name: no library is imported here."""
 
 X = "x|a|input|arr|object|data|tensors|arrays"
-X_Y = f"{X} y|other|x2|b|exponent"
+X_Y = f"{X} y|x2|b|exponent|other"
 ALONG = "axis?|dim|axis keepdims?|keepdim|keepdims"
 
 Path = tuple[str, ...]

@@ -5,10 +5,10 @@ from collections.abc import Hashable
 from functools import partial
 from typing import Any
 
-from plaudit.errors import did_you_mean
+from plaudit.errors import PlauditError, did_you_mean
 from plaudit.language.field import RECORDS, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
-from plaudit.language.reading.advice import explain_unsupported_call
+from plaudit.language.reading.advice import explain_empty, explain_unsupported_call
 from plaudit.language.reading.changes import read_changes
 from plaudit.language.reading.comprehensions import read_elements, read_iterable
 from plaudit.language.reading.conditions import compare, find_labels, join
@@ -117,7 +117,8 @@ def look_up_key(context: Context, base: Dictionary, key: Value, node: ast.AST, d
             return default
         near = did_you_mean(str(key.value), [each for each in base.items if isinstance(each, str)])
         keys = ", ".join(map(repr, base.items))
-        raise context.error(node, f"{describe(key)} is not a key of the dict.{near}", f"Its keys: {keys:.200}.")
+        listed = f"Its keys: {keys:.200}." if keys else f"It is empty.{explain_empty(node)}"
+        raise context.error(node, f"{describe(key)} is not a key of the dict.{near}", listed)
     if (unknown := find_open(key)) is not None:
         return unknown
     fits = [(_match_key(context, key, each, node), value) for each, value in base.items.items()]
@@ -181,9 +182,9 @@ def read_record_call(context: Context, base: Value, node: ast.Call) -> Value:
     return read_member(context, base, part, node)
 
 
-def _read_mapping(context: Context, base: Record, node: ast.AST) -> Dictionary:
+def _read_mapping(context: Context, base: Record, node: ast.Call) -> Dictionary:
     """Return a mapping whose parts are declared, `costs_left` and `costs_right`, with as many keys, in their order."""
-    shown, name = format_path(base.path), suggest_name(base.path)
+    shown = format_path(base.path)
     named = {} if base.path[0] in RECORDS else list_keys(context, base.path)
     if len(named) > 1:
         names = " and ".join(f"{start}_{keys[0]}" for start, keys in named.items())
@@ -191,16 +192,27 @@ def _read_mapping(context: Context, base: Record, node: ast.AST) -> Dictionary:
         raise context.error(node, what, "Give all its parts the longest name, and those of others another one.")
     keys = next(iter(named.values()), [])
     if not keys or not all(key.isidentifier() for key in keys):
-        what = f"`{ast.unparse(node)}` lists what is not known: `{shown}` is neither declared nor shared."
-        parts = f"Declare each of its entries, Field('{name}_a'), Field('{name}_b')"
-        raise context.error(
-            node, what, f"{parts}; or pass it in shared={{{base.path[-1]!r}: {{...}}}} if it never changes."
-        )
+        raise _explain_unknown(context, base, node)
     listed = ", ".join(map(repr, keys))
     what = f"`{shown}` is read as a mapping with the keys {listed}, as its declared parts say."
     if all(note.what != what for note in context.notes):
         context.note(node, what)
     return Dictionary({key: read_member(context, base, key, node) for key in keys})
+
+
+def _explain_unknown(context: Context, base: Record, node: ast.Call) -> PlauditError:
+    """Return why what a record lists is not known: the reason why a method is not read, if that is what gives it."""
+    for length in range(2, len(base.path) + 1):
+        if base.path[:length] in context.failures:
+            return context.failures[base.path[:length]]
+    what = f"`{ast.unparse(node)}` lists what is not known: `{format_path(base.path)}` is neither declared nor shared."
+    if "(" in base.path[-1]:
+        return context.error(node, what, "Make the dict in the function, or in a method of its class that is read too.")
+    name = suggest_name(base.path)
+    parts = f"Declare each of its entries, Field('{name}_a'), Field('{name}_b')"
+    return context.error(
+        node, what, f"{parts}; or pass it in shared={{{base.path[-1]!r}: {{...}}}} if it never changes."
+    )
 
 
 def read_attribute_call(context: Context, called: object, node: ast.Call) -> Value:

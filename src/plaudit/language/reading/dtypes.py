@@ -18,13 +18,10 @@ from plaudit.language.reading.arithmetic import apply_function
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.entrywise import cast_entry, truncate
 from plaudit.language.reading.expressions import add_number, spread
-from plaudit.language.reading.inputs import OTHER_ROW
+from plaudit.language.reading.integers import KEEPING, list_assumed, may_be_integer
 from plaudit.language.reading.values import Constant, Ref, Value, find_kind
 
 BOOL, INTEGER, FLOAT = "bool", "int", "float"
-
-_KEEPING = (n.Add, n.Sub, n.Mul, n.FloorDiv, n.Mod, n.Power, n.Min, n.Max, n.Neg, n.Abs, n.Sign, n.Select)
-"""What gives an integer where all its operands are integers."""
 
 
 def find_dtype(context: Context, entries: list[Value]) -> str:
@@ -33,7 +30,7 @@ def find_dtype(context: Context, entries: list[Value]) -> str:
         return ""
     if all(find_kind(entry) == FLAG for entry in entries):
         return BOOL
-    return INTEGER if all(_may_be_integer(context, entry) for entry in entries) else FLOAT
+    return INTEGER if all(may_be_integer(context, entry) for entry in entries) else FLOAT
 
 
 def fit_entry(context: Context, dtype: str, value: Value, node: ast.AST) -> Value:
@@ -48,19 +45,33 @@ def fit_entry(context: Context, dtype: str, value: Value, node: ast.AST) -> Valu
         return Constant(int(known))
     if dtype == INTEGER and flag:
         return Ref(add_number(context, value, node), NUMBER)
-    if (dtype == BOOL and not flag) or (dtype == INTEGER and not _may_be_integer(context, value)):
+    if (dtype == BOOL and not flag) or (dtype == INTEGER and not may_be_integer(context, value)):
         stored = "True or False" if dtype == BOOL else "the integer towards 0"
         what = f"this array may hold {dtype}s, and then {stored} is stored of the number that is written here."
-        raise context.error(node, what, "Make it an array of floats where it is made: 1.0 * v, or np.zeros(3).")
+        advice = f"Make it an array of floats where it is made: 1.0 * v, or np.zeros(3).{_doubt_example(context)}"
+        raise context.error(node, what, advice)
     return replace(value) if isinstance(value, Ref) else value
+
+
+def _doubt_example(context: Context) -> str:
+    """Return what to write where an example has integers, and rows have floats."""
+    names = list(dict.fromkeys(field.name for field in context.inputs.values() if field.integers))
+    if not names:
+        return ""
+    verb, them = ("are", "them") if len(names) > 1 else ("is", "it")
+    few = ", ".join(map(repr, names[:3])) + (" …" if len(names) > 3 else "")
+    return f" In the example {few} {verb} of integers: where rows hold floats, write {them} so, 1.0."
 
 
 def cast_dtype(context: Context, dtype: str, value: Value, node: ast.AST) -> Value:
     """Return an array with another dtype; entries that have it are the same."""
 
     def cast(entry: Value) -> Value:
-        computed = isinstance(entry, Ref) and entry.kind == NUMBER
-        return entry if dtype == FLOAT and computed else fit_entry(context, dtype, entry, node)
+        if dtype != FLOAT or not (isinstance(entry, Ref) and entry.kind == NUMBER):
+            return fit_entry(context, dtype, entry, node)
+        if not list_assumed(context, entry):
+            return entry
+        return Ref(context.add(n.Mul(entry.at, context.builder.const(1.0))), NUMBER)  # no integer from here on
 
     return spread(context, cast, value, node=node)
 
@@ -84,7 +95,7 @@ def cast_integers(context: Context, dtype: str, value: Value, node: ast.AST) -> 
         if dtype.startswith("u") or bits < 32:
             advice = "Convert it to int64, or write np.trunc(x)."
             raise context.error(node, f"a number may be beyond every integer of the dtype {dtype}.", advice)
-        if _may_be_integer(context, entry):
+        if may_be_integer(context, entry) and not list_assumed(context, entry):
             return entry
         whole = truncate(context, node, entry)
         size, most = add_number(context, apply_function(context, node, n.Abs, whole), node), float(2 ** (bits - 1))
@@ -109,7 +120,7 @@ def refuse_wrapping(context: Context, roots: Iterable[int]) -> None:
         node = nodes[at]
         operands = n.operands(node)[isinstance(node, n.Select) :]
         errors = [found[each] for each in operands if each in found]
-        if not isinstance(node, _KEEPING) or not errors or not _may_be_integer(context, Ref(at, NUMBER)):
+        if not isinstance(node, KEEPING) or not errors or not may_be_integer(context, Ref(at, NUMBER)):
             continue
         found[at] = errors[0]
         if isinstance(node, n.Neg) or (isinstance(node, n.Sub) and not _is_one_less_bool(context, node)):
@@ -119,40 +130,3 @@ def refuse_wrapping(context: Context, roots: Iterable[int]) -> None:
 def _is_one_less_bool(context: Context, node: n.Sub) -> bool:
     first = context.builder.nodes[node.left]
     return node.right in context.unsigned and isinstance(first, n.Const) and first.value >= 1
-
-
-def _may_be_integer(context: Context, value: Value) -> bool:
-    """Return whether a number may be an integer to NumPy: a count, a constant, or what is computed of such alone."""
-    if isinstance(value, Constant):
-        return isinstance(value.value, int)
-    if not isinstance(value, Ref):
-        return False
-    known, waiting = context.integers, [value.at]
-    while waiting:
-        node = context.builder.nodes[waiting[-1]]
-        operands = n.operands(node)[isinstance(node, n.Select) :] if isinstance(node, _KEEPING) else ()
-        unknown = [each for each in operands if each not in known]
-        if unknown:
-            waiting += unknown
-            continue
-        known[waiting.pop()] = all(known[each] for each in operands) if operands else _is_integer(context, node)
-    return known[value.at]
-
-
-def _is_integer(context: Context, node: n.Node) -> bool:
-    match node:
-        case n.Const(value):
-            return isinstance(value, int)
-        case n.Param(name):
-            return _are_integers(context.scope.params.get(name.partition("[")[0], 0.0))
-        case n.Input(name):
-            field = context.inputs.get(name.partition(OTHER_ROW)[0])
-            return field is not None and field.is_integer
-        case n.Item(entries, _):
-            return all(float(each).is_integer() for each in entries)
-    return isinstance(node, n.Number | n.Floor | n.Ceil | n.Round) or node.flag
-
-
-def _are_integers(value: object) -> bool:
-    """Return whether a parameter is an integer, or consists of integers."""
-    return all(map(_are_integers, value)) if isinstance(value, tuple) else isinstance(value, int)

@@ -49,10 +49,7 @@ for _kind in (*n.FUNCTIONS, n.IsInf):
     spells(_names, X_Y if len(n.operand_names(_kind)) == 2 else X, kind=_kind)(map_node)
 
 
-@spells("add", X_Y, op=ast.Add())
-@spells("subtract sub", X_Y, op=ast.Sub())
 @spells("multiply mul", X_Y, op=ast.Mult())
-@spells("divide true_divide div", X_Y, op=ast.Div())
 @spells("floor_divide", X_Y, op=ast.FloorDiv())
 @spells("mod remainder", X_Y, op=ast.Mod())
 @spells("power pow", X_Y, op=ast.Pow())
@@ -62,6 +59,35 @@ def apply_operator(context: Context, node: ast.AST, op: ast.operator, x: Value, 
     """Return an operator that is written as a function, such as `np.add`."""
     left = fit(context, to_array, x, node=node)
     return apply_arithmetic(context, op, left, fit(context, to_array, y, node=node), node)
+
+
+@spells("add", f"{X_Y} alpha?", op=ast.Add())
+@spells("subtract sub", f"{X_Y} alpha?", op=ast.Sub())
+def _add_multiple(
+    context: Context, node: ast.AST, op: ast.operator, x: Value, y: Value, alpha: Value | None = None
+) -> Value:
+    """Return `x + y` or `x - y`; in PyTorch perhaps a multiple of `y`."""
+    y = y if alpha is None else apply_operator(context, node, ast.Mult(), y, alpha)
+    return apply_operator(context, node, op, x, y)
+
+
+@spells("divide true_divide div", f"{X_Y} rounding_mode?")
+def _divide(context: Context, node: ast.AST, x: Value, y: Value, rounding_mode: Value | None = None) -> Value:
+    """Return `x / y`; in PyTorch perhaps rounded down, or towards 0."""
+    mode = rounding_mode.value if isinstance(rounding_mode, Constant) else rounding_mode
+    if mode not in (None, "floor", "trunc"):
+        raise context.error(node, "rounding_mode= is not known here.", "Write rounding_mode='floor', or 'trunc'.")
+    found = apply_operator(context, node, ast.FloorDiv() if mode == "floor" else ast.Div(), x, y)
+    return truncate(context, node, found) if mode == "trunc" else found
+
+
+@spells("fmod math.fmod", X_Y)
+def _fmod(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
+    """Return the remainder with the sign of `x`: that of the magnitudes, turned around below 0."""
+    sizes = [map_node(context, node, n.Abs, x=value) for value in (x, y)]
+    rest = apply_operator(context, node, ast.Mod(), *sizes)
+    below = apply_comparison(context, node, ast.Lt(), x, Constant(0.0))
+    return choose(context, node, below, _negative(context, node, rest), rest)
 
 
 @spells("greater gt", X_Y, op=ast.Gt())
@@ -105,7 +131,15 @@ def square_entries(context: Context, node: ast.AST, x: Value) -> Value:
     return apply_operator(context, node, ast.Mult(), x, x)
 
 
-@spells("where", "condition x|input y|other")
+@spells("where", "condition x?|input y?|other")
+def _choose(context: Context, node: ast.AST, condition: Value, x: Value | None = None, y: Value | None = None) -> Value:
+    """Return `np.where` of three arguments."""
+    if x is None or y is None:
+        what = "`where` of a condition alone lists positions, and how many there are depends on the row."
+        raise context.error(node, what, "Give both values, np.where(v > 0, v, 0.0), or write v[v > 0].")
+    return choose(context, node, condition, x, y)
+
+
 def choose(context: Context, node: ast.AST, condition: Value, x: Value, y: Value) -> Value:
     """Return `np.where`: both sides are computed, and one is taken."""
 

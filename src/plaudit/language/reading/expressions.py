@@ -192,6 +192,9 @@ def add_number(context: Context, value: Value, node: ast.AST) -> int:
         case Ref(at, kind) if kind == FLAG:
             return context.add(n.Number(at))
         case Constant(known) if (number := to_number(known)) is not None:
+            if number != number:
+                advice = "Write 0.0 for what does not count, or `assert` what every row must have."
+                raise context.error(node, "NaN is no score: a row has a number, or it is bad.", advice)
             if not is_exact(number):
                 raise context.error(node, f"{describe(value)} is not a number that a float can hold exactly.")
             large = isinstance(number, bool) or abs(number) > LARGEST_INTEGER

@@ -22,7 +22,7 @@ from plaudit.language.reading.expressions import add_flag, add_number
 from plaudit.language.reading.flow import run_function
 from plaudit.language.reading.inputs import OTHER_ROW, read_knob, read_parameter
 from plaudit.language.reading.presence import settle_suppositions
-from plaudit.language.reading.source import Source
+from plaudit.language.reading.source import Source, list_collected, list_used
 from plaudit.language.reading.values import Constant, Names, Record, Ref, Value, Vector, describe, find_kind
 from plaudit.language.shapes import infer_shape
 
@@ -240,6 +240,8 @@ def _read_result(context: Context, knobs: Mapping[str, object]) -> Value:
     if isinstance(kind := getattr(context.owner, "receiver", None), type):
         passed[context.receiver] = Constant(kind)  # of a class method
     context.enter_function(source, passed)
+    for name in arguments.keys() - list_used(source.tree):
+        context.claimed.pop(name, None)  # so that a part of a record may be the field of this name
     _note_unused(context, passed, arguments)
     try:
         return run_function(context)
@@ -249,10 +251,12 @@ def _read_result(context: Context, knobs: Mapping[str, object]) -> Value:
 
 def _note_unused(context: Context, passed: Names, arguments: Mapping[str, ast.arg]) -> None:
     """Note the parameters that are not declared, and that the function does not use."""
-    used = {node.id for part in context.source.tree.body for node in ast.walk(part) if isinstance(node, ast.Name)}
+    used = list_used(context.source.tree)
     for name, node in arguments.items():
         if isinstance(passed[name], Record) and name not in used and name not in (*RECORDS, context.receiver):
             context.note(node, f"takes {name!r}, which is not declared, and does not use it.")
+    for each in list_collected(context.source.tree):
+        context.note(each, f"takes any more arguments as {each.arg!r}, and does not use them.")
 
 
 def _finish_flag(context: Context, value: Value) -> Reading:

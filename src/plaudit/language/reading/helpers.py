@@ -231,12 +231,14 @@ def _read_arguments(
     names = [argument.arg for argument in signature.args]
     listed = f"Its parameters: {ast.unparse(signature) or 'none'}."
     given = [*bound, *read_several(context, node.args)]
-    if len(given) > len(names):
+    if len(given) > len(names) and signature.vararg is None:
         what = f"{source.name!r} takes {len(names)} positional arguments."
         raise context.error(node, what, listed)
     passed = dict(zip(names, given, strict=False))
     known = {*names, *(argument.arg for argument in signature.kwonlyargs)}
     for name, value in _list_keywords(context, node):
+        if name not in known and signature.kwarg is not None:
+            continue  # which it does not use
         if name not in known or name in passed:
             what = f"{source.name!r} has no argument {name!r}, or is given it twice."
             raise context.error(node, what, listed)

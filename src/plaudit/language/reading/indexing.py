@@ -8,7 +8,7 @@ from types import EllipsisType
 from plaudit.language import nodes as n
 from plaudit.language.field import is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
-from plaudit.language.reading.advice import explain_unsupported_index
+from plaudit.language.reading.advice import explain_empty, explain_unsupported_index
 from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.configs import read_object_item
 from plaudit.language.reading.context import Context, reads
@@ -291,7 +291,8 @@ def _pick_item(context: Context, items: list[Value], part: Part, base: Value, no
         return _choose_item(context, items, part, node)
     whole = to_number(part.value)
     if not isinstance(whole, int) or not -len(items) <= whole < len(items):
-        raise context.error(node, f"{describe(part)} is not an index into {len(items)} entries.")
+        advice = "" if items else f"It is empty when the function is read.{explain_empty(node)}"
+        raise context.error(node, f"{describe(part)} is not an index into {len(items)} entries.", advice)
     return items[whole]
 
 

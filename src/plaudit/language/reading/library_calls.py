@@ -150,6 +150,7 @@ def _bind_arguments(context: Context, signature: str, node: ast.Call, first: tup
         name = next((names[0] for names in parameters if keyword.arg in names), None)
         if name is None or name in passed:
             advice = f"It takes {', '.join(names[-1] for names in parameters[1:]) or 'no keywords'}."
+            advice = "Assign what it returns: x = np.add(x, y)." if keyword.arg == "out" else advice
             raise context.error(node, f"`{ast.unparse(node.func)}` cannot be read with {keyword.arg}=.", advice)
         passed[name] = read_argument(context, keyword.value)
     for names, (_, _, default) in zip(parameters, parts, strict=True):
@@ -277,6 +278,6 @@ def find_spelling(called: object) -> str | None:
     if module in ("math", "statistics"):
         return key if (key := f"{module}.{getattr(called, '__name__', '')}") in SPELLINGS else None
     name = (getattr(called, "__name__", "") or "").removeprefix("linalg_").removeprefix("special_")
-    if module not in _MODULES and not module.startswith(("jax._src.numpy", "jax._src.nn")):
+    if module not in _MODULES and not module.startswith(("jax._src.numpy", "jax._src.nn", "jax._src.ops.special")):
         return None
     return next((key for key in (f"{_get_library(called)}.{name}", name) if key in SPELLINGS), None)

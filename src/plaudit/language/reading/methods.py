@@ -7,6 +7,7 @@ import ast
 import types
 from collections.abc import Callable, Mapping
 from copy import copy
+from dataclasses import replace
 from functools import cached_property
 
 from plaudit.errors import PlauditError
@@ -21,6 +22,7 @@ from plaudit.language.reading.owners import (
     MISSING,
     find_function,
     find_member,
+    find_next,
     find_part,
     find_rival,
     find_setter,
@@ -32,7 +34,9 @@ from plaudit.language.reading.source import Owner
 from plaudit.language.reading.values import (
     Constant,
     Record,
+    Unassigned,
     Value,
+    Vector,
     format_part,
     freeze,
     is_library_array,
@@ -98,6 +102,32 @@ def _refuse_lost(context: Context, path: tuple[str, ...], node: ast.Call) -> Non
         raise context.error(node, what, advice)
 
 
+def read_super(context: Context, node: ast.Call) -> Value | None:
+    """Return what `super().x(...)` gives, the method of a base class read in place; None for any other call."""
+    match node.func:
+        case ast.Attribute(value=ast.Call(func=ast.Name(id="super"), args=given), attr=name):
+            pass
+        case _:
+            return None
+    function, owner = context.source.function, context.owner
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    first = context.read(given[0]) if given else None
+    kind = first.value if isinstance(first, Constant) else getattr(cells.get("__class__"), "cell_contents", None)
+    own = context.source.tree.args.args
+    if owner is None or not isinstance(kind, type) or not own:
+        what = f"which class `{ast.unparse(node.func)}` is of is not known here."
+        raise context.error(node, what, f"Take it from its class or an object, or write Base.{name}(self, ...).")
+    member, rival = find_next(owner, kind, name)
+    inner = find_function(member)
+    if not isinstance(inner, types.FunctionType) or isinstance(member, property | cached_property):
+        what = f"no base class of {kind.__qualname__!r} has a method {name!r} that can be read."
+        raise context.error(node, what, "Compute it before scoring and pass it in as a field.")
+    if rival is not None:
+        what = f"`{ast.unparse(node.func)}` is something else in the subclass {rival.__qualname__!r}."
+        raise context.error(node, what, f"Say which class is meant: take {owner.method!r} from an object.")
+    return read_helper(context, inner, node, _bind(owner, member, context.names[own[0].arg]))
+
+
 def run_method(context: Context, base: Value, node: ast.Call) -> bool:
     """Read a call of a method of the same class for what it assigns; return whether it is one."""
     assert isinstance(node.func, ast.Attribute)
@@ -158,7 +188,7 @@ def _read_own(
             _refuse_rival(context, owner, called)
             _refuse_cached(context, member, called)
             if isinstance(function, types.FunctionType):
-                value = read_helper(context, function, node, bound)
+                value = _explain_parts(context, read_helper(context, function, node, bound), called)
                 if not isinstance(value, Record) or value.path == (context.receiver,):
                     return value
                 if any(name.startswith(f"{value.name}.") for name in context.names):
@@ -185,6 +215,18 @@ def _refuse_cached(context: Context, member: object, node: ast.Attribute) -> Non
     if assigned:
         what = f"`{ast.unparse(node)}` is cached, and reads `{min(assigned)}`, which the function assigns."
         raise context.error(node, what, "Drop the cache.")
+
+
+def _explain_parts(context: Context, value: Value, node: ast.Attribute) -> Value:
+    """Return what a method returns; of what cannot be read of it, the error says what uses it."""
+    items = value.items if isinstance(value, Vector) else ()
+    errors = [each.error for each in items if isinstance(each, Unassigned) and isinstance(each.error, PlauditError)]
+    if not errors:
+        return value
+    if len(errors) == len(items):
+        raise errors[0]
+    told = {id(error): _explain(context, error, node) for error in errors}
+    return Vector(tuple(replace(v, error=told.get(id(v.error))) if isinstance(v, Unassigned) else v for v in items))
 
 
 def _refuse_returned(context: Context, function: types.FunctionType, value: Record) -> None:

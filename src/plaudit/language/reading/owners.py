@@ -149,6 +149,24 @@ def find_rival(owner: Owner, name: str) -> type | None:
     return None
 
 
+def find_next(owner: Owner, kind: type, name: str) -> tuple[object, type | None]:
+    """Return what `super().name` is in a method of `kind`, and a subclass in which it is something else, if any."""
+    found = _find_behind(owner.kind, kind, name)
+    if owner.receiver is None:
+        method = _find_raw(owner.kind, owner.method)
+        for each in _list_subclasses(owner.kind):
+            if _find_raw(each, owner.method) is method and _find_behind(each, kind, name) is not found:
+                return found, each
+    return found, None
+
+
+def _find_behind(kind: type, before: type, name: str) -> object:
+    """Return what the classes have under a name that come behind another one in the order of a class."""
+    order = kind.__mro__
+    behind = order[order.index(before) + 1 : -1] if before in order else ()
+    return next((vars(each)[name] for each in behind if name in vars(each)), MISSING)
+
+
 def find_setter(owner: Owner, name: str, *, seen: bool = False) -> str:
     """Return which function of a class may give its objects another value under a name; an empty string if none.
 

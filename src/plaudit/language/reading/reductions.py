@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Callable
 from functools import partial
-from math import inf
+from math import inf, prod
 from typing import Any, cast
 
 from plaudit.language import nodes as n
@@ -22,9 +22,9 @@ from plaudit.language.reading.entrywise import (
     square_entries,
     to_flag,
 )
-from plaudit.language.reading.expressions import add_flag, chain, fit, list_items, read_truth, spread
+from plaudit.language.reading.expressions import add_flag, chain, fit, list_integers, list_items, read_truth, spread
 from plaudit.language.reading.masks import find_row_shape, map_rows
-from plaudit.language.reading.values import Constant, Picked, Value, Vector
+from plaudit.language.reading.values import Constant, Picked, Value, Vector, has_items
 from plaudit.language.reading.vectors import (
     COUNTED,
     WRITE_BACK,
@@ -32,7 +32,9 @@ from plaudit.language.reading.vectors import (
     find_shape,
     list_entries,
     normalise_axis,
+    permute_axes,
     reduce_axis,
+    reshape,
 )
 
 
@@ -51,9 +53,26 @@ def _reduce_array(
     if keepdims is not None and not isinstance(keepdims, Constant):
         raise context.error(node, "keepdims= must be a constant.", "Write keepdims=True.")
     keep = keepdims is not None and bool(keepdims.value)
+    if isinstance(number, tuple) or has_items(axis or Constant(0)):
+        return _reduce_axes(context, function, node, x, list_items(context, cast(Value, axis), node), keep)
     if isinstance(x, Picked):
         return _reduce_picked(context, function, over, x, number, keep, node)
     return fit(context, partial(reduce_axis, keepdims=keep), x, number, function, node=node)
+
+
+def _reduce_axes(
+    context: Context, function: Callable[[list[Value]], Value], node: ast.AST, x: Value, axes: list[Value], keep: bool
+) -> Value:
+    """Return a reduction along several axes at once, `x.sum((1, 2))`."""
+    shape = fit(context, find_shape, x, node=node)
+    gone = [fit(context, normalise_axis, at, len(shape), node=node) for at in list_integers(context, axes, node)]
+    kept = [at for at in range(len(shape)) if at not in gone]
+    turned = fit(context, permute_axes, x, [*kept, *gone], node=node)
+    size = prod(shape[at] for at in gone)
+    flat = fit(context, reshape, turned, [*(shape[at] for at in kept), size], node=node)
+    found = fit(context, reduce_axis, flat, -1, function, node=node)
+    sizes = [1 if at in gone else size for at, size in enumerate(shape)]
+    return fit(context, reshape, found, sizes, node=node) if keep else found
 
 
 def _reduce_picked(
@@ -291,6 +310,18 @@ def _softmax(context: Context, node: ast.AST, x: Value, axis: Value | None = Non
     return apply_operator(context, node, ast.Div(), powers, total)
 
 
+@spells("logsumexp", f"{X} {ALONG}")
+def _log_of_sum(
+    context: Context, node: ast.AST, x: Value, axis: Value | None = None, keepdims: Value | None = None
+) -> Value:
+    """Return `log(sum(exp(x)))`, less the largest entry first, so that nothing overflows."""
+    top = reduce_by(context, node, n.Max, x=x, axis=axis, keepdims=Constant(True))
+    powers = map_node(context, node, n.Exp, x=apply_operator(context, node, ast.Sub(), x, top))
+    total = reduce_by(context, node, n.Add, x=powers, axis=axis, keepdims=keepdims)
+    most = reduce_by(context, node, n.Max, x=x, axis=axis, keepdims=keepdims)
+    return apply_operator(context, node, ast.Add(), map_node(context, node, n.Log, x=total), most)
+
+
 @spells("math.dist", "x y")
 def _distance(context: Context, node: ast.AST, x: Value, y: Value) -> Value:
     return norm(context, node, apply_operator(context, node, ast.Sub(), x, y))
@@ -323,6 +354,7 @@ def norm(
     known = order.value if isinstance(order, Constant) else order
     known = to_number(known) if to_number(known) is not None else known
     matrix = axis is None and len(fit(context, find_shape, x, node=node)) > 1
+    matrix = matrix or (axis is not None and has_items(axis) and len(list_items(context, axis, node)) > 1)
     if known not in (None, 1, 2, inf, "fro") or (matrix and known in (1, 2, inf)):
         advice = "Write np.linalg.norm(v), with ord=1, 2 or np.inf for a vector."
         raise context.error(node, "this norm cannot be read.", advice)

@@ -145,11 +145,24 @@ class ReadFunction:
         return self.name
 
 
+def _explain_no_function(function: object, name: str) -> tuple[str, str]:
+    """Return what something is that is no plain function, and what to write instead."""
+    if isinstance(function, type):
+        return f"the class {name!r}", f"\nGive a function, or a method of it: {name}.reward."
+    package = (getattr(function, "__module__", None) or "").lstrip("_").partition(".")[0]
+    if callable(function) and package and name.isidentifier():
+        call = f"{name}(x)" if package == "builtins" else f"{package}.{name}(x)"
+        what = f"a function of {package} that is not written in Python"
+        return what, f"\nCall it in one: def {name}_of(x): return {call}."
+    return f"a {type(function)}", ""
+
+
 def parse_source(function: object) -> Source:
     """Return the source of a plain function as it was written; ReadError where it has none or is no such function."""
     name = getattr(function, "__name__", repr(function))
     if not isinstance(function, types.FunctionType):
-        raise ReadError(f"{name!r} cannot be read: a term is a plain Python function, this is a {type(function)}.")
+        what, advice = _explain_no_function(function, name)
+        raise ReadError(f"{name!r} cannot be read: a term is a plain Python function, this is {what}.{advice}")
     file = function.__code__.co_filename
     try:
         lines, first = _list_lines(function.__code__)  # of a wrapper, not of what it wraps
@@ -290,12 +303,32 @@ def _list_children(node: ast.AST) -> Iterator[ast.AST]:
             yield each
 
 
+@lru_cache(maxsize=256)
+def list_used(function: ast.FunctionDef) -> frozenset[str]:
+    """Return the names that a function reads; not those that it assigns on its first level before it reads them."""
+    used: set[str] = set()
+    assigned: set[str] = set()
+    for statement in function.body:
+        names = [node for node in ast.walk(statement) if isinstance(node, ast.Name)]
+        used |= {node.id for node in names if not isinstance(node.ctx, ast.Store)} - assigned
+        if isinstance(statement, ast.AugAssign) and isinstance(statement.target, ast.Name):
+            used |= {statement.target.id} - assigned
+        if isinstance(statement, ast.Assign):
+            assigned |= {target.id for target in statement.targets if isinstance(target, ast.Name)} - used
+    return frozenset(used)
+
+
+def list_collected(function: ast.FunctionDef) -> list[ast.arg]:
+    """Return the parameters that take all other arguments: `*args` and `**kwargs`."""
+    return [each for each in (function.args.vararg, function.args.kwarg) if each is not None]
+
+
 def validate_signature(source: Source) -> None:
-    """Refuse signatures with parameters that cannot be named."""
+    """Refuse signatures with parameters that cannot be named; `*args` and `**kwargs` only where they are used."""
     arguments = source.tree.args
-    if arguments.vararg or arguments.kwarg:
-        at = arguments.vararg or arguments.kwarg or source.tree
-        raise source.error(at, "`*args` and `**kwargs` cannot be read.", "Name each field.")
+    for each in list_collected(source.tree):
+        if each.arg in list_used(source.tree):
+            raise source.error(each, "`*args` and `**kwargs` cannot be read.", "Name each field.")
     if arguments.posonlyargs:
         raise source.error(arguments.posonlyargs[0], "positional-only parameters cannot be read.", "Drop the `/`.")
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 from plaudit.errors import PlauditError, ReadError
 from plaudit.language.kinds import FLAG, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported, explain_unsupported_pattern, is_without_gradients
+from plaudit.language.reading.assignments import read_apart
 from plaudit.language.reading.changes import read_changes
 from plaudit.language.reading.comprehensions import count_turns, list_rows
 from plaudit.language.reading.conditions import compare, negate, read_test
@@ -69,6 +70,8 @@ def _run_return(context: Context, statement: ast.Return) -> Flow:
 
 def _read_returned(context: Context, node: ast.expr) -> Value:
     changed = change_local(context, node)
+    if context.returned is None and isinstance(node, ast.Tuple):
+        return read_apart(context, node)
     if context.returned is None:
         return changed or context.read(node)
     part = context.returned.part

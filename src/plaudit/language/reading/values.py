@@ -201,7 +201,7 @@ def describe(value: Value) -> str:
     """Return a few words on what `value` is, for an error."""
     match value:
         case Ref(_, kind):
-            return "a bool" if kind == FLAG else f"a {kind}"
+            return {FLAG: "a bool", UNKNOWN: "a value of a field that is not known yet"}.get(kind, f"a {kind}")
         case Vector(items) if items and isinstance(items[0], Vector):
             return f"an array of {' by '.join(map(str, _list_sizes(value)))}"
         case Vector(items):

@@ -1,6 +1,7 @@
 """Check that a task fits a reward: its fields exist, and its statements are possible for them."""
 
 import math
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -69,7 +70,8 @@ def refuse_other_fields(task: Task, reward: Bindable) -> None:
     """Refuse a task that has no field in common with a reward."""
     spoken = {name for _, name in _list_named(task)} | {*task.fields}
     if spoken and reward.fields and not spoken & {*reward.fields, "terminal"}:
-        near = next(filter(None, (did_you_mean(name, reward.fields) for name in sorted(spoken))), "")
+        words = [name for name in sorted(spoken) if not re.fullmatch(r".*_\d+", name)]  # entries of an array are none
+        near = next(filter(None, (did_you_mean(name, reward.fields) for name in words)), "")
         raise UnknownField(
             f"reward {reward.name!r} with task {task.name!r}: the task names {_list_some(spoken)}, and the reward "
             f"reads {_list_some(reward.fields)}: they have no field in common.{near} Use the task of this reward, or "
@@ -109,7 +111,8 @@ def _validate_kinds(bound: BoundTask) -> None:
         if ours.shape != theirs.shape or not (ours.kind == theirs.kind or numeric):
             raise DefinitionError(
                 f"{bound.what}: {name!r} is a {_describe_kind(theirs)} in the reward and a {_describe_kind(ours)} "
-                "in the task. Observe it again, or rename one of them."
+                "in the task. Observe its environment with features that return what the reward gets, or rename one "
+                "of them."
             )
     for name, rate in bound.task.rates.items():
         field, other = bound.declared.get(name), bound.declared.get(rate.rate)
