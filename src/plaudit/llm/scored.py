@@ -50,6 +50,8 @@ class Scored:
     lost_reasons: dict[int, str] = field(default_factory=dict)
     """Why samples are scored without these terms, by sample: what failed for one of their group."""
     lost_errors: dict[int, Exception] = field(default_factory=dict)
+    lost_causes: list[Exception] = field(default_factory=list)
+    """What failed, one for each sample whose own feature did: the others of its group lost a term with it."""
 
     @property
     def share_masked(self) -> float:

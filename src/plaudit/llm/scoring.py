@@ -82,7 +82,7 @@ class Scoring:
             on_bad: What to do with a sample whose features fail or that cannot be scored. "raise": raise the error.
                 "mask": give it no reward. "clip": clip numbers to their declared ranges, and raise anything else.
             max_masked: Maximum share of masked samples in a batch or in all so far, checked from ten samples on; and,
-                counted apart, of samples that lost a term.
+                counted apart, of samples for which a feature failed and cost their group a term.
             on_lost_term: What a masked sample loses when only some terms need the feature that failed. "sample": its
                 reward. "group": those terms, for all completions of its prompt, so that their totals stay comparable.
             concurrency: Maximum number of async features, or of judges, that run at once.
@@ -124,7 +124,9 @@ class Scoring:
         if self._applies is not None and self._applies.is_async:
             raise DefinitionError(f"applies={self._applies.name} is async, and nothing here awaits it; make it plain.")
         self._count = MaskCount(reward.name, max_masked)
-        self._lost_count = MaskCount(reward.name, max_masked, fate="lost a term")
+        self._lost_count = MaskCount(reward.name, max_masked, fate="could not be given a term")
+        self.lost = 0
+        """Number of samples so far that were scored without a term because a feature failed for one of their group."""
         self._lacking = self._complete = 0
         self._runner = Runner(self.features, concurrency, timeout, stops=not self.masks, goes_on=self.loses_terms)
         self._reduced: dict[tuple[str, ...], Reward] = {}
@@ -153,11 +155,6 @@ class Scoring:
     def masked(self) -> int:
         """Number of samples so far without a reward because they could not be scored."""
         return self._count.masked
-
-    @property
-    def lost(self) -> int:
-        """Number of samples so far that were scored without a term because a feature failed for one of their group."""
-        return self._lost_count.masked
 
     @property
     def applies_to_some(self) -> bool:
@@ -349,8 +346,9 @@ class Scoring:
         if self.masks:
             due = count - len(scored.abstained)
             self._count_masked([results.errors[at] for at in sorted(scored.reasons)], due)
-            failed = [error for error in scored.lost_errors.values() if not isinstance(error, Abstained)]
-            self._lost_count.add(len(failed), due, describe_error(failed[0]) if failed else "")
+            self.lost += scored.count_lost()
+            causes = scored.lost_causes
+            self._lost_count.add(len(causes), due, describe_error(causes[0]) if causes else "")
         return scored
 
     def _score_results(self, results: Results, steps: Sequence[int | None], *, masks: bool) -> Scored:
@@ -367,8 +365,8 @@ class Scoring:
         if lost:
             text = "%s: %d of %d samples are scored without a term, as a feature failed in their groups; the first: %s"
             _LOG.warning(text, self.reward.name, len(lost), count, next(iter(scored.lost_reasons.values())))
-        for at in lost:
-            results.errors.pop(at, None)
+        own = [results.errors.pop(at) for at in lost if at in results.errors]
+        scored.lost_causes = [error for error in own if not isinstance(error, Abstained)]
         if self._mappings or results.errors or lost:
             for at in range(count):
                 if at not in results.errors:
