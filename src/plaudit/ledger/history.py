@@ -2,10 +2,12 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from sqlalchemy import Column, Connection, func, select
 
 from plaudit.errors import InputError, LedgerBroken, NotInLedger
@@ -323,6 +325,28 @@ def find_record(store: Store, record: int | str) -> Record:
     hint = "" if near is None else f" Did you mean {near[1]!r}?"
     what = f"the key {record!r}" if isinstance(record, str) else f"the number {record}"
     raise NotInLedger(f"{store.backend.name} has no record with {what}.{hint}")
+
+
+def find_records(store: Store, numbers: Collection[int]) -> list[Record]:
+    """Return the records with these numbers, in order; a page that has several is decoded once."""
+    found: list[Record] = []
+    for number in sorted(set(numbers)):
+        if found and number <= found[-1].id:
+            continue
+        for page in History(store, Query(id=number)).pages(whole=True):
+            there = np.array(sorted({each - page.row.first for each in numbers if page.holds(each)}))
+            row, chosen = _narrow(page.row, there) if isinstance(page.row, SegmentRow) else (page.row, there)
+            found += read_records(replace(page, row=row, chosen=chosen))
+    return found
+
+
+def explain_records(store: Store, records: Sequence[Record]) -> list[Why]:
+    """Return records with what is known of their writers."""
+    known: dict[int, Why] = {}
+    for record in records:
+        if record.writer not in known:
+            known[record.writer] = explain_record(store, record)
+    return [replace(known[record.writer], record=record) for record in records]
 
 
 def explain_record(store: Store, record: Record) -> Why:
