@@ -8,7 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.record import Record
 from plaudit.ledger.rescore.rescore import Rescoring, count_reasons
+from plaudit.ledger.storage.texts import FOUND
 from plaudit.terminal import escape_controls, format_count, format_table
 
 __all__ = ["FeatureChange", "RolloutChanges"]
@@ -107,7 +109,7 @@ def compare_rollouts(ledger: Ledger, done: Rescoring, ran: Mapping[str, int], **
     """Compare the records of a re-scoring with those that they came from."""
     found = RolloutChanges(done)
     before = {
-        record.id: (record.total, record.signal.inputs) for record in ledger.history(**query) if record.job is None
+        record.id: (record.total, _list_inputs(record)) for record in ledger.history(**query) if record.job is None
     }
     for reason, count in count_reasons(ledger._store, done.job).items():
         place = _RECORD.search(reason)
@@ -124,7 +126,7 @@ def compare_rollouts(ledger: Ledger, done: Rescoring, ran: Mapping[str, int], **
         groups.setdefault(group, []).append((old, record.total))
         for name, value in record.signal.inputs.items():
             old_value = inputs.get(name)
-            if old_value is not None and not isinstance(value, str) and not isinstance(old_value, str):
+            if isinstance(old_value, int | float) and not isinstance(value, str):
                 _add_feature(found.features.setdefault(name, FeatureChange()), old_value, value)
     for each in found.features.values():
         each.before, each.after = each.before / each.rollouts, each.after / each.rollouts
@@ -138,6 +140,12 @@ def compare_rollouts(ledger: Ledger, done: Rescoring, ran: Mapping[str, int], **
 
 
 _RECORD = re.compile(r" (?:of|in) record (\d+)$")
+
+
+def _list_inputs(record: Record) -> dict[str, Any]:
+    """Return the inputs of a record; of an imported one, also those that its log has of other rewards."""
+    context = record.context if isinstance(record.context, dict) else {}
+    return {**record.signal.inputs, **context.get(FOUND, {})}
 
 
 def _add_feature(change: FeatureChange, old: float, new: float) -> None:

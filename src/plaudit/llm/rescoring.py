@@ -49,9 +49,11 @@ def rescore_rollouts(
 ) -> RolloutChanges:
     """Score recorded rollouts with another reward or other features; new scores stand beside the old ones.
 
-    Only features whose fingerprint changed are run; of the others, what was recorded is used. Call it again after an
-    interruption to resume: no rollout is scored twice, and no judge asked twice, since what judges said until then is
-    recorded as a job of its own.
+    Only features whose fingerprint changed are run; of the others, what was recorded is used. Of rollouts that were
+    imported with inputs, which have no fingerprints, the answers of judges are used, and other features are run.
+
+    Call it again after an interruption to resume: no rollout is scored twice, and no judge asked twice, since what
+    judges said until then is recorded as a job of its own.
 
     Args:
         ledger: The ledger, with rollouts that a `Scoring` recorded.
@@ -97,7 +99,8 @@ class _Reader:
 
     def __init__(self, ledger: Ledger, scoring: Scoring, *, ask: bool, on_bad: OnBad) -> None:
         self._ledger, self._scoring, self._ask = ledger, scoring, ask
-        self._features = seal_text(json.dumps(scoring.fingerprints, sort_keys=True), salt=b"")
+        self._sealed: dict[frozenset[str], StoredText] = {}
+        """The fingerprints of the features, as a text, by the judges that are left out."""
         self._raises = on_bad == "raise"
         self._judges = {each.name: scoring.fingerprints[each.name] for each in scoring.features.ordered if each.judge}
         self._later = LaterAnswers(ledger, self._judges, ask=ask)
@@ -142,8 +145,9 @@ class _Reader:
             end = start + len(page.positions())
             width = packed[start][0].width
             inputs = np.frombuffer(b"".join(packed[at][2] for at in range(start, end))).reshape(end - start, width)
-            texts = [self._features]
+            texts: list[StoredText] = []
             contexts = [self._describe(rollouts[at], scored, at, texts) for at in range(start, end)]
+            texts += self._sealed.values()
             found.append(ReadAgain(inputs, contexts, texts))
             start = end
         return found
@@ -165,8 +169,9 @@ class _Reader:
         for page in pages:
             positions = page.positions()
             said = [at for at in range(len(positions)) if self._list_said(scored, start + at, rollouts[start + at])]
-            texts = [self._features]
+            texts: list[StoredText] = []
             contexts = [self._describe(rollouts[start + at], scored, start + at, texts) for at in said]
+            texts += self._sealed.values()
             if said:
                 blank = np.full((len(said), width), np.nan)
                 found.append((replace(page, chosen=positions[said]), ReadAgain(blank, contexts, texts)))
@@ -226,10 +231,13 @@ class _Reader:
         applies = {at: each.applies for at, each in enumerate(rollouts) if each.sample is None or not again}
         results = Results(samples, groups)
         self._asked = pages, rollouts, results
+        unanswered = {at: why for at, rollout in enumerate(rollouts) if (why := _explain_silence(rollout)) is not None}
+        results.errors |= {at: Abstained(why) for at, why in unanswered.items()}
         scored = scoring.score_again(samples, groups, known, steps, applies=applies, into=results)
         for name, there in known.items():
             self.ran[name] += sum(
-                at not in there and at not in scored.outside and bool(sample) for at, sample in enumerate(samples)
+                at not in there and at not in scored.outside and at not in unanswered and bool(sample)
+                for at, sample in enumerate(samples)
             )
         for at, rollout in enumerate(rollouts if self._reads_groups else ()):  # which others of its group may need
             for name, value in self._list_said(scored, at, rollout).items():
@@ -243,7 +251,11 @@ class _Reader:
 
     def _find_recorded(self, each: Feature, rollout: Rollout) -> Any:
         """Return what a feature found when the rollout was recorded; None where it has changed, or is not known."""
-        if rollout.features.get(each.name) != self._scoring.fingerprints[each.name] or (self._ask and each.judge):
+        if self._ask and each.judge:
+            return None
+        if _is_of_unknown_version(each, rollout):
+            return rollout.found[each.name]
+        if rollout.features.get(each.name) != self._scoring.fingerprints[each.name]:
             return None
         if each.name in rollout.found:
             return rollout.found[each.name]
@@ -253,7 +265,7 @@ class _Reader:
         """Return the context of the new record, after adding what judges said now to `texts`."""
         about = {name: said for name, said in rollout.record.context.items() if name not in (MASKED, APPLIES, FOUND)}
         about |= {APPLIES: False} if at in scored.outside else {}
-        named = {**about[TEXTS], FEATURES: self._features.name}
+        named = {**about[TEXTS], FEATURES: self._seal_features(rollout).name}
         answers = {**self._later.find_texts(rollout.record.id), **scored.answers.get(at, {})}
         said = self._list_said(scored, at, rollout)
         if (answers or said) and rollout.sample is not None:
@@ -268,6 +280,15 @@ class _Reader:
                 reason = f"{', '.join(rollout.left_out)}: not recorded, as it is not plain data. {reason}"
             about[MASKED] = clean_reason(_PLACE.sub(rf"\1 record {rollout.record.id}", reason))
         return encode_context(about)
+
+    def _seal_features(self, rollout: Rollout) -> StoredText:
+        """Return the fingerprints of the features, but of judges whose answers are those of an unknown version."""
+        kept = () if self._ask else self._scoring.features.ordered
+        unknown = frozenset(each.name for each in kept if _is_of_unknown_version(each, rollout))
+        if unknown not in self._sealed:
+            known = {name: each for name, each in self._scoring.fingerprints.items() if name not in unknown}
+            self._sealed[unknown] = seal_text(json.dumps(known, sort_keys=True), salt=b"")
+        return self._sealed[unknown]
 
     def _list_said(self, scored: Scored, at: int, rollout: Rollout) -> dict[str, Any]:
         """Return what judges found since the rollout was recorded, by feature."""
@@ -284,6 +305,20 @@ def _name_record(error: Exception, rollout: Rollout) -> Exception:
     """Return an error that names the record instead of its place among those that were read with it."""
     error.__notes__ = [_PLACE.sub(rf"\1 record {rollout.record.id}", note) for note in getattr(error, "__notes__", ())]
     return error
+
+
+def _is_of_unknown_version(each: Feature, rollout: Rollout) -> bool:
+    """Return whether a judge was asked, as the log of another tool says, and by which version is not known."""
+    return each.judge and each.name in rollout.found and each.name not in rollout.features
+
+
+def _explain_silence(rollout: Rollout) -> str | None:
+    """Return why a rollout stays without a reward, where the model wrote nothing that could have one."""
+    if rollout.record.masked is None or rollout.sample is None:
+        return None
+    said = rollout.sample.get("completion", "")
+    is_empty = said is None or (isinstance(said, list | tuple) and not said)
+    return f"the model wrote nothing: {rollout.record.masked}" if is_empty else None
 
 
 def _name_group(rollout: Rollout) -> tuple[Any, ...]:
