@@ -74,7 +74,7 @@ soak: $(VENV)/.dev ## The slow tests, and those of random examples with 2,000 in
 	$(PYTEST) -m 'slow or hypothesis' --hypothesis-profile=soak
 
 # Each framework has a place of its own: they ask for versions of each other's libraries that do not go together.
-llm-test: $(addprefix llm-,trl rubric task openenv inspect verl) ## Check the adapters of language models against the packages themselves (gigabytes)
+llm-test: $(addprefix llm-,trl trl16 rubric task openenv inspect verl) ## Check the adapters of language models against the packages themselves (gigabytes)
 
 llm-%: $(VENV)/llm-%/.ready
 	PYTHONPATH=$(CURDIR)/src:$(CURDIR)/tests $(VENV)/$@/bin/python tests/adapters/real_packages.py $*
@@ -122,7 +122,10 @@ $(VENV)/.dev: $(VENV)/.created pyproject.toml constraints.txt
 	@rm -rf $(VENV)/cache/uv
 	@touch $@ $(VENV)/.core
 
-LLM_trl := trl==1.16.0
+# What both versions of TRL train with; math-verify and reasoning-gym are a task of theirs.
+WITH_TRL := 'transformers==5.23.*' math-verify==0.9.0 reasoning-gym==0.1.25
+LLM_trl := trl==1.16.0 $(WITH_TRL)
+LLM_trl16 := trl==1.6.0 requests $(WITH_TRL)
 LLM_rubric := verifiers==0.3.1
 LLM_task := verifiers==0.4.0
 LLM_openenv := openenv==0.10.0
@@ -134,7 +137,7 @@ LLM_verl := aiohttp cloudpickle codetiming dill 'hydra-core<1.4' 'omegaconf<2.4'
 $(VENV)/llm-%/.ready: $(VENV)/.created pyproject.toml
 	@echo "Installing $(LLM_$*) into $(@D) ..."
 	$(PYTHON) -m venv $(@D)
-	$(if $(filter trl verl,$*),$(@D)/bin/python -m pip install --quiet --no-compile torch==2.13.0)
+	$(if $(filter trl trl16 verl,$*),$(@D)/bin/python -m pip install --quiet --no-compile torch==2.13.0)
 	$(@D)/bin/python -m pip install --quiet --no-compile numpy click rich sqlalchemy $(LLM_$*)
 	$(if $(filter verl,$*),$(@D)/bin/python -m pip install --quiet --no-compile --no-deps verl==0.9.1)
 	@touch $@

@@ -1,7 +1,8 @@
 """Checks the adapters against the packages themselves, and records how these call: run by hand, each in its own place.
 
-    python tests/adapters/real_packages.py trl         with trl >= 1.6 and torch installed
-    python tests/adapters/real_packages.py tutorial    with the same; its page has to be renewed afterwards
+    python tests/adapters/real_packages.py trl         with trl >= 1.16 and torch, math-verify and reasoning-gym installed
+    python tests/adapters/real_packages.py trl16       with trl >= 1.6 and the same: nothing is recorded
+    python tests/adapters/real_packages.py tutorial    with trl >= 1.16; its page has to be renewed afterwards
     python tests/adapters/real_packages.py rubric      with verifiers < 0.4
     python tests/adapters/real_packages.py task        with verifiers >= 0.4
     python tests/adapters/real_packages.py openenv     with openenv
@@ -9,7 +10,7 @@
     python tests/adapters/real_packages.py verl        with verl and torch
     python tests/adapters/real_packages.py nemo        with nemo-gym
 
-`make llm-test` builds these places, except the last, and runs each. Each prints what it checked; all but the last write the calls they saw to `recorded/<name>.json`, which the tests replay, and the logs of TRL, verifiers and Inspect to `recorded/logs`.
+`make llm-test` builds these places, except the last, and runs each. Each prints what it checked; most write the calls they saw to `recorded/<name>.json`, which the tests replay, and the logs of TRL, verifiers and Inspect to `recorded/logs`.
 """
 
 import asyncio
@@ -24,7 +25,10 @@ from importlib.metadata import version
 from pathlib import Path
 from unittest.mock import patch
 
+import real_failures
 import real_logs
+import real_task
+from real_training import STEPS, check_equal, trained
 
 from plaudit import Field, Reward, term
 from plaudit.errors import Abstained
@@ -61,9 +65,21 @@ def write(name, package, calls):
 
 
 def trl():
-    """Train a tiny model for two steps with the whole reward, with its terms, and with a probe that writes down calls."""
-    from plaudit.adapters.trl import reward_func, reward_funcs
+    """Train a tiny model in every way, and record the calls and the logs."""
+    calls = trl_trainings()
+    trl_environments()
+    write("trl", "trl", {"calls": calls})
+    real_logs.log_trl(trained)
+    trl_tutorial()
 
+
+def trl16():
+    """Train a tiny model in every way that the oldest version has which leaves out samples without a reward."""
+    trl_trainings()
+
+
+def trl_trainings():
+    """Train with the whole reward, with its terms, with plain functions and through failures; return some calls."""
     seen = []
 
     def probe(prompts, completions, **columns):
@@ -71,37 +87,49 @@ def trl():
         return [None] * len(completions)
 
     for conversational in (False, True):
-        whole = reward_func(Scoring(CLAMPED, sums.features, applies=sums.is_sum))
-        terms = reward_funcs(Scoring(CLAMPED, sums.features, applies=sums.is_sum))
-        one, completions, extra = trained([whole, probe], [1.0, 0.0], conversational=conversational)
-        parts, again, _ = trained(terms.funcs, terms.weights, conversational=conversational)
-        assert completions == again, "both runs sample alike"
-        for key in ("reward", "reward_std", "grad_norm", "loss"):
-            pairs = [(a[key], b[key]) for a, b in zip(one, parts, strict=True)]
-            assert all(math.isclose(*pair, abs_tol=1e-5) for pair in pairs), (key, pairs)
-        for log in one:
-            added = [log[f"sums/{name}"] for name in TERMS]
-            assert math.isclose(sum(added), log["rewards/sums/mean"], abs_tol=1e-5)
-        columns = [f"sums/inputs/{name}" for name in CLAMPED.inputs] + [f"sums/{name}" for name in TERMS]
-        assert sorted(extra) == sorted(columns), list(extra)
-        assert {len(column) for column in extra.values()} == {len(completions[-1])}
-        print("logged with one function:", *(key for key in one[0] if "sums" in key))
-        print("logged with a function a term:", *(key for key in parts[0] if key.startswith("rewards/")))
-    masked = reward_func(Scoring(sums.reward(), _judged, on_bad="mask", max_masked=1.0))
-    logs, *_ = trained([masked], [1.0], conversational=False)
-    assert masked.masked > 0
-    assert all(0 < log["sums/masked"] < 1 for log in logs)
-    for log in logs:  # a sample without a reward is in neither mean; counted as 0, it would be in the first
-        assert math.isclose(log["reward"], log["rewards/sums/mean"], abs_tol=1e-5), log
-    print("masked:", masked.masked, [log["sums/masked"] for log in logs], [log["reward"] for log in logs])
+        trl_sums(probe, conversational=conversational)
     trl_groups()
     launch = [sys.executable, "-m", "torch.distributed.run", "--nproc-per-node=2", "--master-port=29517"]
     subprocess.run([*launch, __file__, "trl_processes"], check=True)
-    if [int(part) for part in version("trl").split(".")[:2]] >= [1, 16]:
-        trl_environments()
-    trl_tutorial()
-    write("trl", "trl", {"calls": [seen[0], seen[len(seen) // 2]]})
-    real_logs.log_trl(trained)
+    real_task.train_task()
+    real_failures.train_through_failures()
+    return [seen[0], seen[len(seen) // 2]]
+
+
+def trl_sums(probe, *, conversational):
+    """Train with the whole reward, with its terms, and with functions without plaudit: the same model comes of it."""
+    from plaudit.adapters.trl import reward_func, reward_funcs
+
+    whole = reward_func(Scoring(CLAMPED, sums.features, applies=sums.is_sum))
+    terms = reward_funcs(Scoring(CLAMPED, sums.features, applies=sums.is_sum))
+    one, completions, extra = trained([whole, probe], [1.0, 0.0], conversational=conversational)
+    parts, again, _ = trained(terms.funcs, terms.weights, conversational=conversational)
+    plain, without, _ = trained([plain_total], [1.0], conversational=conversational)
+    assert completions == again == without, "all sample alike"
+    check_equal(one, parts)
+    check_equal(one, plain)
+    assert len(one) == STEPS
+    assert any(log["grad_norm"] for log in one)
+    for log in one:
+        added = [log[f"sums/{name}"] for name in TERMS]
+        assert math.isclose(sum(added), log["rewards/sums/mean"], abs_tol=1e-5)
+    columns = [f"sums/inputs/{name}" for name in CLAMPED.inputs] + [f"sums/{name}" for name in TERMS]
+    assert sorted(extra) == sorted(columns), list(extra)
+    assert {len(column) for column in extra.values()} == {len(completions[-1])}
+    print("as with plain functions:", [(log["loss"], log["grad_norm"], log["reward"]) for log in plain])
+    print("logged with one function:", *(key for key in one[0] if "sums" in key))
+    print("logged with a function a term:", *(key for key in parts[0] if key.startswith("rewards/")))
+
+
+def plain_total(completions, answer, kind, **_):
+    """Return the rewards of sums, as somebody would write them without plaudit."""
+    totals = []
+    for completion, right, what in zip(completions, answer, kind, strict=True):
+        text = completion if isinstance(completion, str) else completion[0]["content"]
+        words = text.split()
+        paid = (words[-1:] == [right]) - 0.5 * min(len(words) / 4, 1.0) + 0.25 * ("=" in words)
+        totals.append(min(max(paid, -0.25), 1.0) if what == "sum" else None)
+    return totals
 
 
 @feature
@@ -130,7 +158,7 @@ def trl_groups():
 
     made = Reward("brief", version="1", terms=[brief], fields=[Field("rank", low=0, high=1)])
     logs, *_ = trained([reward_func(Scoring(made, [words, rank]))], [1.0], conversational=True)
-    assert groups == [4] * 8, groups
+    assert groups == [4] * 4 * STEPS, groups
     assert logs[0]["reward"] == 0 < logs[1]["reward"], "the weight is 0 in step 0"
     print("groups:", groups, "rewards by step:", [log["reward"] for log in logs])
 
@@ -141,7 +169,7 @@ def trl_processes():
 
     made = Reward("brief", version="1", terms=[brief], fields=[Field("rank", low=0, high=1)])
     logs, *_ = trained([reward_func(Scoring(made, [words, rank]))], [1.0], conversational=False, batch=2)
-    assert groups == [4, 4], groups
+    assert groups == [4] * STEPS, groups
     print("groups of two processes:", groups, [log["reward"] for log in logs])
 
 
@@ -170,7 +198,7 @@ def trl_environments():
 
     outside, *_ = trained([reward_func(scoring)], [1.0], conversational=True, environment_factory=Counting)
     inside, *_ = trained(None, None, conversational=True, environment_factory=Paying)
-    assert [log["reward"] for log in outside] == [log["reward"] for log in inside] == [0.75, 0.75]
+    assert [log["reward"] for log in outside] == [log["reward"] for log in inside] == [0.75] * STEPS
     print("environments:", [log["rewards/counted/mean"] for log in outside], [log["reward"] for log in inside])
 
 
@@ -182,13 +210,6 @@ def asked(environments):
 @term
 def count(asked):
     return asked
-
-
-def _judged(completion, answer):
-    """Return the reward's inputs; the judge is down for every second text or so."""
-    if len(completion) % 2:
-        raise ConnectionError("the judge is down")
-    return sums.features(completion, answer)
 
 
 def tutorial():
@@ -242,66 +263,6 @@ def trl_tutorial():
     print("tutorial:", means)
     examples = {"settings": given[0], "rows": training.describe_examples(rows)}
     return {"examples": examples, "settings": given[1], "calls": calls}
-
-
-def trained(funcs, weights, *, conversational, batch=16, config=None, **more):
-    """Return what TRL logs in two steps, the completions it scored, and the columns that functions logged in the last."""
-    import torch
-    from datasets import Dataset
-    from tokenizers import Tokenizer, models, pre_tokenizers
-    from transformers import PreTrainedTokenizerFast, Qwen2Config, Qwen2ForCausalLM, set_seed
-    from trl import GRPOConfig, GRPOTrainer
-
-    set_seed(0)
-    words = ["<pad>", "<eos>", "<unk>", *"0123456789+=", "a", "poem", "I", "think"]
-    inner = Tokenizer(models.WordLevel({word: at for at, word in enumerate(words)}, unk_token="<unk>"))
-    inner.pre_tokenizer = pre_tokenizers.Whitespace()
-    tokenizer = PreTrainedTokenizerFast(tokenizer_object=inner, pad_token="<pad>", eos_token="<eos>", unk_token="<unk>")
-    tokenizer.chat_template = (
-        _find_template() if more else "{% for message in messages %}{{ message['content'] }} {% endfor %}"
-    )
-    shape = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
-    ends = {"eos_token_id": 1, "pad_token_id": 0, "bos_token_id": None}
-    model = Qwen2ForCausalLM(Qwen2Config(vocab_size=len(words), num_key_value_heads=2, **shape, **ends))
-    prompts = [[{"role": "user", "content": prompt}] for prompt in sums.PROMPTS] if conversational else sums.PROMPTS
-    rows = Dataset.from_dict({"prompt": prompts, **sums.COLUMNS})
-    with tempfile.TemporaryDirectory() as folder:
-        settings = {
-            "per_device_train_batch_size": batch,
-            "num_generations": 4,
-            "max_completion_length": 5,
-            "max_steps": 2,
-        }
-        quiet = {"report_to": [], "logging_steps": 1, "save_strategy": "no", "use_cpu": True, "disable_tqdm": True}
-        given = {"output_dir": folder, "reward_weights": weights, "seed": 0, "learning_rate": 1e-2, **(config or {})}
-        config = GRPOConfig(**{**settings, **quiet, **given})
-        trainer = GRPOTrainer(
-            model=model, reward_funcs=funcs, args=config, train_dataset=rows, processing_class=tokenizer, **more
-        )
-        texts = []
-        trainer.add_callback(_callback(trainer, texts))
-        trainer.train()
-        assert funcs is None or trainer.reward_func_names == [func.__name__ for func in funcs]
-        assert torch.isfinite(torch.tensor([log["loss"] for log in trainer.state.log_history if "loss" in log])).all()
-        extra = {name: list(column) for name, column in trainer._logs["extra"].items()}
-        return [log for log in trainer.state.log_history if "reward" in log], texts, extra
-
-
-def _find_template():
-    """Return a chat template that has tools, and that TRL knows how to read calls from."""
-    import trl
-
-    return (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text(encoding="utf-8")
-
-
-def _callback(trainer, texts):
-    from transformers import TrainerCallback
-
-    class Keep(TrainerCallback):
-        def on_step_end(self, *args, **others):
-            texts.append(list(trainer._logs["completion"]))
-
-    return Keep()
 
 
 # -- verifiers --------------------------------------------------------------------------------------------------------

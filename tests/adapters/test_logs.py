@@ -14,9 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from plaudit import Field, FileError, Ledger, Reward, term
-from plaudit.adapters.logs import import_log
+from plaudit.adapters.logs import import_log, logged_inputs
+from plaudit.adapters.trl import reward_func
 from plaudit.errors import LedgerError, MissingExtra, UnknownInput
-from plaudit.llm import feature, read_rollouts, rescore_rollouts
+from plaudit.llm import Scoring, feature, read_rollouts, rescore_rollouts
 
 LOGS = Path(__file__).parent / "recorded" / "logs"
 TEXTS, CONVERSATIONS = LOGS / "trl" / "texts", LOGS / "trl" / "conversations"
@@ -151,6 +152,192 @@ def test_rollouts_of_every_tool_are_scored_again_beside_what_it_paid(ledger, pat
     totals = [record.total for record in ledger.history(job=done.rescoring.job)]
     ends = [rollout.sample.text.endswith(rollout.sample["answer"] or "never") for rollout in read(ledger)]
     assert totals == [pytest.approx(0.1 * asked[0] + end) for end in ends]
+
+
+# -- inputs in a log of TRL -------------------------------------------------------------------------------------------
+
+
+@feature
+def right(text, answer):
+    return answer in text
+
+
+@feature(judge=True)
+def clear(text):
+    asked.append(text)
+    return 0.5
+
+
+asked = []
+
+
+@term
+def correct(right):
+    return 1 if right else 0
+
+
+@term(weight=0.5)
+def clarity(clear):
+    return clear
+
+
+@term
+def length(size):
+    return -size
+
+
+JUDGED = Reward(
+    "sums", version="1", terms=[correct, clarity], fields=[Field("right", flag=True), Field("clear", low=0, high=1)]
+)
+
+
+def train(folder, **others):
+    """Write the log of a step of TRL, in which `sums` gave the last completion no reward."""
+    texts, inputs, terms = ["5", "It is 5", "6", "7"], {}, {}
+
+    def log_extra(name, column):
+        (inputs if "/inputs/" in name else terms)[name] = column
+
+    old = Scoring(
+        JUDGED,
+        [feature(lambda text, answer: text == answer, name="right"), feature(lambda text: 1.0, name="clear")],
+        applies=lambda text: text != "7",
+    )
+    paid = reward_func(old)(prompts=["2 + 3"] * 4, completions=texts, answer=["5"] * 4, log_extra=log_extra)
+    columns = {"step": [1] * 4, "prompt": ["2 + 3"] * 4, "completion": texts, "sums": paid, "answer": ["5"] * 4}
+    pq.write_table(pa.table({**columns, **inputs, **terms, **others}), folder / "completions_00001.parquet")
+    assert list(inputs) == ["sums/inputs/right", "sums/inputs/clear"]
+
+
+def test_inputs_that_trl_logged_are_known_from_before_and_no_judge_is_asked_again(ledger, tmp_path):
+    train(tmp_path)
+    found = import_log(ledger, tmp_path)
+    assert found.inputs == ("clear", "right")
+    assert "of features whose version it does not say: clear, right" in str(found)
+    assert [rollout.found for rollout in read(ledger)] == [
+        {"right": True, "clear": 1.0},
+        *[{"right": False, "clear": 1.0}] * 2,
+        {},
+    ]
+    assert not any("/inputs/" in name for name in read(ledger)[0].sample)
+    asked.clear()
+    done = rescore_rollouts(ledger, JUDGED.with_version("2"), [right, clear])
+    assert asked == ["7"], "which had no reward, and of which the log has no answer"
+    features = {name: (each.ran, each.changed, each.before, each.after) for name, each in done.features.items()}
+    assert features == {"right": (4, 1, pytest.approx(1 / 3), pytest.approx(2 / 3)), "clear": (1, 0, 1.0, 1.0)}
+    assert [record.total for record in ledger.history(job=done.rescoring.job)] == [1.5, 1.5, 0.5, 0.25]
+    versions = [rollout.features for rollout in read(ledger, job=done.rescoring.job)]
+    assert [sorted(each) for each in versions] == [["right"]] * 3 + [["clear", "right"]], "no version is made up"
+    asked.clear()
+    assert rescore_rollouts(ledger, JUDGED.with_version("2"), [right, clear], ask=True).features["clear"].ran == 4
+    assert len(asked) == 4
+    assert ledger.verify().ok
+
+
+@pytest.mark.parametrize("texts", ["keep", "hash", str.upper])
+def test_inputs_that_trl_logged_suffice_without_features(ledger, tmp_path, texts):
+    train(tmp_path)
+    found = import_log(ledger, tmp_path, texts=texts)
+    done = rescore_rollouts(ledger, JUDGED, logged_inputs(found, JUDGED), run=found.run)
+    assert [record.total for record in ledger.history(job=done.rescoring.job)] == [1.5, 0.5, 0.5]
+    assert list(done.reasons) == ["Abstained: the log has no 'right' of it in feature 'right'"] or texts == "hash"
+    assert done.features["clear"].rollouts == 3
+
+
+def test_an_input_that_a_log_lacks_or_of_which_it_has_two_is_not_made_up(ledger, tmp_path):
+    other = [
+        {"none": None, "same": 1.0, "other": 0.25, "nan": math.nan}[kind] for kind in ("same", "other", "nan", "none")
+    ]
+    train(tmp_path, **{"strict/inputs/clear": other})
+    found = import_log(ledger, tmp_path)
+    assert [rollout.found.get("clear") for rollout in read(ledger)] == [1.0, None, 1.0, None]
+    brief = Reward("brief", version="1", terms=[length], fields=[Field("size")])
+    with pytest.raises(UnknownInput, match=r"does not have the input 'size' of brief@1.*It has clear, right.*--feat"):
+        logged_inputs(found, brief)
+
+
+# -- what was not answered ---------------------------------------------------------------------------------------------
+
+
+def cancel_inspect(tmp_path):
+    log = json.loads(JSON.read_text())
+    sample = log["samples"][0]
+    sample |= {"scores": None, "messages": sample["messages"][:1], "output": {"choices": []}}
+    sample["error"] = {"message": "CancelledError()"}
+    (tmp_path / "a.json").write_text(json.dumps(log))
+    return tmp_path / "a.json"
+
+
+def cancel_trace(tmp_path):
+    def change(line):
+        episode = json.loads(line)
+        (trace,) = episode["traces"]
+        trace |= {"nodes": trace["nodes"][:1], "rewards": {}, "ok": False, "errors": []}
+        return json.dumps(episode)
+
+    return copy_lines(tmp_path, change)
+
+
+def cancel_result(tmp_path, said=None):
+    rows = [{"example_id": at, "prompt": "2 + 3", "completion": text, "answer": "5", "reward": 0.0}
+            for at, text in enumerate(["5", said])]  # fmt: skip
+    rows[1] |= {"error": "cancelled"} if said is not None else {}
+    (tmp_path / "results.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("cancel", "why"),
+    [
+        (cancel_inspect, "Inspect: CancelledError()"),
+        (cancel_trace, "verifiers marked the rollout as failed"),
+        (cancel_result, "the model wrote nothing"),
+        (lambda tmp_path: cancel_result(tmp_path, []), "cancelled"),
+    ],
+)
+def test_a_rollout_without_an_answer_has_no_reward_when_it_is_scored_again(ledger, tmp_path, cancel, why):
+    found = import_log(ledger, cancel(tmp_path), scores={"match": 1} if cancel is cancel_inspect else None)
+    assert why in found.unscored
+    brief = Reward("brief", version="1", terms=[length], fields=[Field("size")])
+    done = rescore_rollouts(ledger, brief, [feature(lambda text: len(text), name="size")])
+    assert done.rescoring.records == found.rollouts - 1
+    (reason,) = done.reasons
+    assert f"the model wrote nothing: {why}" in reason
+    assert not any(math.isnan(record.total) for record in ledger.history(job=done.rescoring.job))
+    assert done.features["size"].ran == found.rollouts - 1
+
+
+# -- which run --------------------------------------------------------------------------------------------------------
+
+
+def test_a_run_holds_one_log(ledger, tmp_path):
+    for at, name in enumerate(("one", "two")):
+        (tmp_path / name / "out").mkdir(parents=True)
+        row = {"example_id": 0, "prompt": "2 + 3", "completion": str(at), "reward": 0.0}
+        (tmp_path / name / "out" / "results.jsonl").write_text(json.dumps(row))
+    one, two = tmp_path / "one" / "out", tmp_path / "two" / "out"
+    assert import_log(ledger, one).run == "out"
+    for run in (None, "out"):
+        with pytest.raises(LedgerError, match=rf"run 'out' holds .*{one}.*another run for {two}.*--run NAME"):
+            import_log(ledger, two, run=run)
+    assert import_log(ledger, two, run="two").rollouts == 1
+    ledger.record(JUDGED.score(right=True, clear=1.0), run="own")
+    with pytest.raises(LedgerError, match="run 'own' holds other records, such as 3"):
+        import_log(ledger, two, run="own")
+    assert ledger.history().count() == 3
+
+
+def test_a_log_that_was_moved_or_that_has_lost_old_files_is_still_the_same(ledger, tmp_path):
+    shutil.copytree(TEXTS, tmp_path / "texts")
+    for name in ("completions_00001.parquet", "completions_00003.parquet"):
+        import_log(ledger, tmp_path / "texts" / "completions" / name, scores=WEIGHTS)
+    count = ledger.history().count()
+    (tmp_path / "texts").rename(tmp_path / "moved")
+    assert import_log(ledger, tmp_path / "moved", run="texts", scores=WEIGHTS).known == count
+    (tmp_path / "moved").rename(tmp_path / "texts")
+    for name in ("completions_00001.parquet", "completions_00002.parquet"):
+        (tmp_path / "texts" / "completions" / name).unlink()
+    assert import_log(ledger, tmp_path / "texts", scores=WEIGHTS).rollouts == 0
 
 
 # -- imported again ---------------------------------------------------------------------------------------------------

@@ -10,11 +10,12 @@ from click.testing import CliRunner
 from plaudit import Ledger
 from plaudit.cli import main
 from plaudit.errors import DefinitionError
+from plaudit.ledger import history
 from plaudit.page.addresses import format_address
 from plaudit.page.documents import columns
 from plaudit.page.documents.episodes import choose_episodes, rank_episodes
 from plaudit.page.library import Library
-from plaudit.page.report import build_report, parse_size, unpack
+from plaudit.page.report import READ_TOGETHER, build_report, parse_size, unpack
 from plaudit.page.sources import Listing
 from support.moving import ONE, draw, record_episode
 
@@ -98,6 +99,22 @@ def test_short_episodes_are_read_together(tmp_path, monkeypatch):
     assert not looked_up
     library = Library([str(tmp_path / "short.db")])
     for address in shown[::20]:
+        assert documents[address] == library.get(address)
+    library.close()
+
+
+def test_single_steps_are_explained_together(tmp_path, monkeypatch):
+    with Ledger(tmp_path / "short.db") as ledger:
+        ledger.record_batch(ONE, draw(300), run="night", episode=range(300), actor="left")
+        ledger.record_batch(ONE, draw(300), run="day", episode=range(300))
+    read, pages = history.read_records, []
+    monkeypatch.setattr("plaudit.ledger.history.read_records", lambda page: pages.append(page) or read(page))
+    documents = read_documents(build(tmp_path / "short.db").html)
+    shown = [address for address in documents if address.startswith("step/")]
+    assert len(shown) > 300
+    assert len(pages) <= 2 * (len(shown) // READ_TOGETHER + 2), "a page is decoded once for all steps read together"
+    library = Library([str(tmp_path / "short.db")])
+    for address in shown[::10]:
         assert documents[address] == library.get(address)
     library.close()
 

@@ -18,6 +18,8 @@ from plaudit.targets import OnBad
 from plaudit.terminal import ExitCode, format_count, show_progress
 
 if TYPE_CHECKING:
+    from plaudit.adapters.logs import ImportedLog
+    from plaudit.adapters.logs.log import Log
     from plaudit.ledger.ledger import Ledger
 
 
@@ -66,36 +68,35 @@ def rescore(
 
     With --features, prompts and completions that a `Scoring` recorded are read again: only features that changed are
     run, and no judge is asked whose answer was kept. Then LEDGER can also be a log that TRL, verifiers or Inspect
-    wrote, as for `plaudit ledger import`: its own scores are compared with those of REWARD.
+    wrote, as for `plaudit ledger import`: its own scores are compared with those of REWARD. A log of TRL has the inputs
+    of rewards that plaudit computed; if REWARD needs no others, --features can be left out.
 
     Exit code: 0 if every record was scored, 2 if none could be scored, 3 if some could not be scored.
     """
-    is_log = find_log(source) is not None
-    if not is_log and (output is not None or scores):
+    log = find_log(source)
+    if log is None and (output is not None or scores):
         raise click.UsageError("--output and --score are for logs of other tools; a ledger keeps its own scores.")
-    if features is None or not is_log:
-        hint = " If it is a log of rollouts, give the features that read them: --features FILE:NAME." if is_log else ""
-        if is_data_set(source):
-            hint += f" To score its rows: plaudit score {new} {source} -o OUTPUT"
-        if hint:
-            raise click.UsageError(f"{source} is not a ledger.{hint}")
+    if features is None:
+        _require_ledger(new, source, log)
     reward = tune(find_reward(new), params, settings)
     reward = reward.with_version(label) if label is not None else reward
     query = parse_query(options)
     for option, given in (("--ask", ask), ("--applies", applies), ("--on-bad", on_bad)):
         if given and features is None:
             raise click.UsageError(f"{option} needs --features.")
-    if features is not None and as_recorded:
-        raise click.UsageError("--as-recorded cannot be combined with --features.")
-    with _open_log(source, output, scores, query) if is_log else open_ledger_to_write(source) as found:
+    if as_recorded and (features is not None or log is not None):
+        raise click.UsageError(f"--as-recorded cannot be combined with {'--features' if features else 'a log'}.")
+    with _open_source(source, log, output, scores, query) as (found, brought):
         check_any_record(found, dict(query))
-        if features is not None:
+        if features is not None or brought is not None:
+            from plaudit.adapters.logs import logged_inputs
             from plaudit.llm.rescoring import rescore_rollouts
 
+            read_by = logged_inputs(brought, reward) if features is None and brought else find_object(features or "")
             about = None if applies is None else find_object(applies)
             how: dict[str, Any] = {"applies": about, "ask": ask, "on_bad": on_bad or "mask"}
             with show_progress("re-scoring") as progress:
-                read = rescore_rollouts(found, reward, find_object(features), **how, progress=progress, **dict(query))
+                read = rescore_rollouts(found, reward, read_by, **how, progress=progress, **dict(query))
             click.echo(json.dumps(read.to_dict(), indent=2, default=str) if as_json else str(read))
             if read.reasons:
                 raise click.exceptions.Exit(ExitCode.INCOMPLETE if read.rescoring.records else ExitCode.FAILED)
@@ -113,9 +114,24 @@ def rescore(
         raise click.exceptions.Exit(ExitCode.INCOMPLETE if done.records else ExitCode.FAILED)
 
 
+def _require_ledger(new: str, source: str, log: "Log | None") -> None:
+    """Refuse rows, and a log that never has inputs of rewards."""
+    if log is not None and log.tool != "trl":
+        hint = "it is a log of rollouts, give the features that read them: --features FILE:NAME."
+        raise click.UsageError(f"{source} is not a ledger. If {hint}")
+    if log is None and is_data_set(source):
+        raise click.UsageError(f"{source} is not a ledger. To score its rows: plaudit score {new} {source} -o OUTPUT")
+
+
 @contextmanager
-def _open_log(source: str, output: str | None, scores: tuple[str, ...], query: Any) -> Iterator["Ledger"]:
-    """Open a ledger with the rollouts of a log: one to keep, or one that goes again; `query` then chooses these."""
+def _open_source(
+    source: str, log: "Log | None", output: str | None, scores: tuple[str, ...], query: Any
+) -> Iterator[tuple["Ledger", "ImportedLog | None"]]:
+    """Open a ledger, or one with the rollouts of a log: to keep, or one that goes again; `query` then chooses these."""
+    if log is None:
+        with open_ledger_to_write(source) as found:
+            yield found, None
+        return
     from plaudit.adapters.logs import import_log
 
     with tempfile.TemporaryDirectory(prefix="plaudit-") as folder:
@@ -124,4 +140,4 @@ def _open_log(source: str, output: str | None, scores: tuple[str, ...], query: A
             brought = import_log(found, source, run=query.get("run"), scores=parse_scores(scores), progress=progress)
             click.echo(str(brought), err=True)
             query["run"] = brought.run
-            yield found
+            yield found, brought

@@ -2,7 +2,7 @@
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
@@ -336,15 +336,26 @@ def list_contexts(store: Store, query: Query, begin: int | None = None) -> Itera
             yield row.first + at, row.run, contexts[at]
 
 
-def read_numbered(store: Store, numbers: Iterable[int]) -> Iterator[Record]:
-    """Yield the records with these numbers, in their order; of those in one block, it is read once."""
-    left = sorted(set(numbers))
-    while left:
-        page = next(History(store, Query.parse({"id": left[0]})).pages(whole=True), None)
-        here = left[:1] if page is None else [number for number in left if page.holds(number)]
-        if page is not None:
-            yield from read_records(replace(page, chosen=np.array(here) - page.row.first))
-        left = left[len(here) :]
+def find_records(store: Store, numbers: Collection[int]) -> list[Record]:
+    """Return the records with these numbers, in order; a page that has several is decoded once."""
+    found: list[Record] = []
+    for number in sorted(set(numbers)):
+        if found and number <= found[-1].id:
+            continue
+        for page in History(store, Query(id=number)).pages(whole=True):
+            there = np.array(sorted({each - page.row.first for each in numbers if page.holds(each)}))
+            row, chosen = _narrow(page.row, there) if isinstance(page.row, SegmentRow) else (page.row, there)
+            found += read_records(replace(page, row=row, chosen=chosen))
+    return found
+
+
+def explain_records(store: Store, records: Sequence[Record]) -> list[Why]:
+    """Return records with what is known of their writers."""
+    known: dict[int, Why] = {}
+    for record in records:
+        if record.writer not in known:
+            known[record.writer] = explain_record(store, record)
+    return [replace(known[record.writer], record=record) for record in records]
 
 
 def explain_record(store: Store, record: Record) -> Why:

@@ -6,7 +6,7 @@ import os
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -23,7 +23,7 @@ from plaudit.ledger.exchange.export import backup, export
 from plaudit.ledger.exchange.imports import import_file
 from plaudit.ledger.exchange.quarantine import Quarantined, Refused, add_quarantined, list_quarantined
 from plaudit.ledger.heads import Head, LedgerHead, read_head
-from plaudit.ledger.history import History, explain_record, find_record
+from plaudit.ledger.history import History, explain_records, find_record, find_records
 from plaudit.ledger.query import Query
 from plaudit.ledger.record import Entry, Record, Why
 from plaudit.ledger.rescore.rescore import (
@@ -495,10 +495,19 @@ class Ledger:
         Raises:
             NotInLedger: The record does not exist.
         """
-        found = self[record]
-        texts = self.read_texts(found)
-        texts = {name: text for name, text in texts.items() if name not in (FEATURES, ID_KEY)}
-        return replace(explain_record(self._store, found), texts=texts)
+        return self._explain([self[record]])[0]
+
+    def _explain_many(self, numbers: Collection[int]) -> list[Why]:
+        """Return what `why` says of records with these numbers, in order; a page that has several is decoded once."""
+        return self._explain(find_records(self._store, numbers))
+
+    def _explain(self, records: Sequence[Record]) -> list[Why]:
+        found = []
+        listed = self._read_texts_of([record.context for record in records])
+        for why, texts in zip(explain_records(self._store, records), listed, strict=True):
+            shown = {name: text for name, text in texts.items() if name not in (FEATURES, ID_KEY)}
+            found.append(replace(why, texts=shown))
+        return found
 
     def read_texts(self, record: int | str | Record) -> dict[str, str | None]:
         """Return the texts that were recorded with a record, such as a prompt and what a model wrote.

@@ -8,7 +8,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.record import Record
 from plaudit.ledger.rescore.rescore import Rescoring, count_reasons
+from plaudit.ledger.storage.texts import FOUND
 from plaudit.llm.grouping import GROUP_SIZE, GroupKey, find_group
 from plaudit.reward.signal import Signal
 from plaudit.terminal import escape_controls, format_count, format_table
@@ -212,7 +214,7 @@ def compare_rollouts(ledger: Ledger, done: Rescoring, ran: Mapping[str, int], **
             size = record.context.get(GROUP_SIZE)
             groups.add(group, size, old.total, math.nan if new is None else new.total)
         if new is not None and not math.isnan(old.total):
-            _add_signals(found, old, new)
+            _add_signals(found, record, new)
     groups.count(found)
     for each in found.features.values():
         each.before, each.after = each.before / each.rollouts, each.after / each.rollouts
@@ -235,17 +237,24 @@ def _add_reasons(found: RolloutChanges, reasons: Mapping[str, int]) -> None:
             found.examples[why] = min(int(place[1]), found.examples.get(why, int(place[1])))
 
 
-def _add_signals(found: RolloutChanges, old: Signal, new: Signal) -> None:
+def _add_signals(found: RolloutChanges, record: Record, new: Signal) -> None:
     """Add what terms paid a rollout and what features found in it, before and after."""
+    old, inputs = record.signal, _list_inputs(record)
     for name in dict.fromkeys((*new.values, *old.values)):
         found.terms.setdefault(name, TermChange())._add(old.values.get(name), new.values.get(name))
     for name, value in new.inputs.items():
-        before = old.inputs.get(name)
-        if before is not None and not isinstance(value, str) and not isinstance(before, str):
+        before = inputs.get(name)
+        if isinstance(before, int | float) and not isinstance(value, str):
             _add_feature(found.features.setdefault(name, FeatureChange()), before, value)
 
 
 _RECORD = re.compile(r" (?:of|in) record (\d+)$")
+
+
+def _list_inputs(record: Record) -> dict[str, Any]:
+    """Return the inputs of a record; of an imported one, also those that its log has of other rewards."""
+    context = record.context if isinstance(record.context, dict) else {}
+    return {**record.signal.inputs, **context.get(FOUND, {})}
 
 
 def _add_feature(change: FeatureChange, old: float, new: float) -> None:

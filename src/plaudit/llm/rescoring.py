@@ -10,7 +10,7 @@ import numpy as np
 
 from plaudit.errors import Abstained, LedgerError, MissingField
 from plaudit.ledger.context import encode_context
-from plaudit.ledger.history import read_numbered
+from plaudit.ledger.history import find_records
 from plaudit.ledger.ledger import Ledger
 from plaudit.ledger.record import Page, Record, read_records
 from plaudit.ledger.rescore.rescore import ReadAgain, Reading
@@ -53,9 +53,11 @@ def rescore_rollouts(
 ) -> RolloutChanges:
     """Score recorded rollouts with another reward or other features; new scores stand beside the old ones.
 
-    Only features whose fingerprint changed are run; of the others, what was recorded is used. Call it again after an
-    interruption to resume: no rollout is scored twice, and no judge asked twice, since what judges said until then is
-    recorded as a job of its own.
+    Only features whose fingerprint changed are run; of the others, what was recorded is used. Of rollouts that were
+    imported with inputs, which have no fingerprints, the answers of judges are used, and other features are run.
+
+    Call it again after an interruption to resume: no rollout is scored twice, and no judge asked twice, since what
+    judges said until then is recorded as a job of its own.
 
     Args:
         ledger: The ledger, with rollouts that a `Scoring` recorded.
@@ -101,7 +103,8 @@ class _Reader:
 
     def __init__(self, ledger: Ledger, scoring: Scoring, *, run: str | None, ask: bool, on_bad: OnBad) -> None:
         self._ledger, self._scoring, self._ask = ledger, scoring, ask
-        self._features = seal_text(json.dumps(scoring.fingerprints, sort_keys=True), salt=b"")
+        self._sealed: dict[frozenset[str], StoredText] = {}
+        """The fingerprints of the features, as a text, by the judges that are left out."""
         self._raises = on_bad == "raise"
         self._judges = {each.name: scoring.fingerprints[each.name] for each in scoring.features.ordered if each.judge}
         self._of_groups = [each for each in scoring.features.ordered if each.scope == "group"]
@@ -147,8 +150,9 @@ class _Reader:
             end = start + len(page.positions())
             width = packed[start][0].width
             inputs = np.frombuffer(b"".join(packed[at][2] for at in range(start, end))).reshape(end - start, width)
-            texts = [self._features]
+            texts: list[StoredText] = []
             contexts = [self._describe(rollouts[at], scored, at, texts) for at in range(start, end)]
+            texts += self._sealed.values()
             found.append(ReadAgain(inputs, contexts, texts))
             start = end
         return found
@@ -170,8 +174,9 @@ class _Reader:
         for page in pages:
             positions = page.positions()
             said = [at for at in range(len(positions)) if self._list_said(scored, start + at, rollouts[start + at])]
-            texts = [self._features]
+            texts: list[StoredText] = []
             contexts = [self._describe(rollouts[start + at], scored, start + at, texts) for at in said]
+            texts += self._sealed.values()
             if said:
                 blank = np.full((len(said), width), np.nan)
                 found.append((replace(page, chosen=positions[said]), ReadAgain(blank, contexts, texts)))
@@ -201,7 +206,7 @@ class _Reader:
         there = {rollout.record.id for rollout in rollouts}
         self._groups.read_until(max(there))
         others = {number for group in groups for number in self._groups.list_members(group)} - there
-        return list(read_rollouts(self._ledger, read_numbered(self._ledger._store, others)))
+        return list(read_rollouts(self._ledger, find_records(self._ledger._store, others)))
 
     def _has_to_run_groups(self, rollout: Rollout) -> bool:
         """Return whether what a feature of its group finds is not known."""
@@ -251,10 +256,12 @@ class _Reader:
         incomplete = self._find_incomplete(rollouts)
         results.errors.update(incomplete)
         self._asked = pages, rollouts, results
+        unanswered = {at: why for at, rollout in enumerate(rollouts) if (why := _explain_silence(rollout)) is not None}
+        results.errors |= {at: Abstained(why) for at, why in unanswered.items()}
         scored = scoring.score_again(samples, groups, known, steps, applies=applies, into=results)
         for name, there in known.items():
             counted = len(rollouts) if name in self._judges else len(own)  # others are run again with their own page
-            left_out = there.keys() | incomplete.keys() | scored.outside
+            left_out = there.keys() | incomplete.keys() | unanswered.keys() | scored.outside
             self.ran[name] += sum(at not in left_out and bool(samples[at]) for at in range(counted))
         for at, rollout in enumerate(rollouts if self._of_groups else ()):  # which others of its group may need
             for name, value in self._list_said(scored, at, rollout).items():
@@ -268,7 +275,11 @@ class _Reader:
 
     def _find_recorded(self, each: Feature, rollout: Rollout) -> Any:
         """Return what a feature found when the rollout was recorded; None where it has changed, or is not known."""
-        if rollout.features.get(each.name) != self._scoring.fingerprints[each.name] or (self._ask and each.judge):
+        if self._ask and each.judge:
+            return None
+        if _is_of_unknown_version(each, rollout):
+            return rollout.found[each.name]
+        if rollout.features.get(each.name) != self._scoring.fingerprints[each.name]:
             return None
         if each.name in rollout.found:
             return rollout.found[each.name]
@@ -278,7 +289,8 @@ class _Reader:
         """Return the context of the new record, after adding what judges said now to `texts`."""
         about = {name: said for name, said in rollout.record.context.items() if name not in _OF_A_SCORE}
         about |= {APPLIES: False} if at in scored.outside else {}
-        named = {name: text for name, text in about[TEXTS].items() if name != ID_KEY} | {FEATURES: self._features.name}
+        named = {name: text for name, text in about[TEXTS].items() if name != ID_KEY}
+        named |= {FEATURES: self._seal_features(rollout).name}
         answers = {**self._later.find_texts(rollout.record.id), **scored.answers.get(at, {})}
         said = self._list_said(scored, at, rollout)
         if (answers or said) and rollout.sample is not None:
@@ -293,6 +305,15 @@ class _Reader:
                 reason = f"{', '.join(rollout.left_out)}: not recorded, as it is not plain data. {reason}"
             about[MASKED] = clean_reason(_PLACE.sub(rf"\1 record {rollout.record.id}", reason))
         return encode_context(about)
+
+    def _seal_features(self, rollout: Rollout) -> StoredText:
+        """Return the fingerprints of the features, but of judges whose answers are those of an unknown version."""
+        kept = () if self._ask else self._scoring.features.ordered
+        unknown = frozenset(each.name for each in kept if _is_of_unknown_version(each, rollout))
+        if unknown not in self._sealed:
+            known = {name: each for name, each in self._scoring.fingerprints.items() if name not in unknown}
+            self._sealed[unknown] = seal_text(json.dumps(known, sort_keys=True), salt=b"")
+        return self._sealed[unknown]
 
     def _list_said(self, scored: Scored, at: int, rollout: Rollout) -> dict[str, Any]:
         """Return what judges found since the rollout was recorded, by feature."""
@@ -309,6 +330,20 @@ def _name_record(error: Exception, rollout: Rollout) -> Exception:
     """Return an error that names the record instead of its place among those that were read with it."""
     error.__notes__ = [_PLACE.sub(rf"\1 record {rollout.record.id}", note) for note in getattr(error, "__notes__", ())]
     return error
+
+
+def _is_of_unknown_version(each: Feature, rollout: Rollout) -> bool:
+    """Return whether a judge was asked, as the log of another tool says, and by which version is not known."""
+    return each.judge and each.name in rollout.found and each.name not in rollout.features
+
+
+def _explain_silence(rollout: Rollout) -> str | None:
+    """Return why a rollout stays without a reward, where the model wrote nothing that could have one."""
+    if rollout.record.masked is None or rollout.sample is None:
+        return None
+    said = rollout.sample.get("completion", "")
+    is_empty = said is None or (isinstance(said, list | tuple) and not said)
+    return f"the model wrote nothing: {rollout.record.masked}" if is_empty else None
 
 
 def _name_group(rollout: Rollout) -> GroupKey:

@@ -4,10 +4,11 @@ import base64
 import json
 import re
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import zip_longest
 from time import monotonic
+from typing import NamedTuple
 
 from plaudit.errors import DefinitionError, LedgerBroken, PlauditError
 from plaudit.page.addresses import format_address
@@ -30,6 +31,8 @@ MOST_PAIRS = 3
 """Comparisons with other rewards that each run gets."""
 MOST_SINGLE = 100
 """Steps that are embedded on their own, or the worst of each episode if these are more: each takes up to 20 ms."""
+READ_TOGETHER = 64
+"""Single steps to read at a time, with their texts: they share pages of records, each of which takes 10 ms."""
 DRAWING_SECONDS = 30.0
 """Time limit for drawing pictures."""
 SPENT_ON_EPISODES = 0.8
@@ -41,6 +44,14 @@ SUMMARISED = 0.3
 
 Progress = Callable[[int, int], None]
 _Run = tuple[LedgerSource, str | None, Listing]
+
+
+class _Step(NamedTuple):
+    """A step that may be embedded on its own."""
+
+    source: LedgerSource
+    address: str
+    record: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,22 +214,28 @@ class _Writer:
 
     def _add_steps(self, runs: list[_Run], room: float, most: int) -> None:
         """Add single steps of the embedded episodes, the worst of each first, until the next does not fit."""
-        ranked = []
-        for source, run, listing in runs:
-            for at in self.embedded[source.id, run]:
-                episode = unpack(self.packed[format_address("episode", source.id, run, listing.ids[at])])
-                order = sorted(range(episode["shown"]), key=[*map(_rank, episode["total"])].__getitem__)
-                names = [episode["step_ids"][row] for row in order[:most]]
-                ranked.append([format_address("step", source.id, run, listing.ids[at], name) for name in names])
+        ranked = [
+            self._rank_steps(source, run, listing.ids[at])[:most]
+            for source, run, listing in runs
+            for at in self.embedded[source.id, run]
+        ]
         turns = [step for turn in zip_longest(*ranked) for step in turn if step is not None]
-        for step in turns[: max(most, len(ranked))]:
+        turns = [step for step in turns[: max(most, len(ranked))] if step.address not in self.packed]
+        for place, step in enumerate(turns):
+            if place % READ_TOGETHER == 0:
+                _preload_explanations(turns[place : place + READ_TOGETHER])
             self._tell(SUMMARISED + (1 - SUMMARISED) * self.size / self.max_size)
-            if step in self.packed:
-                continue
-            packed = pack(self.library.get(step))
-            if self.size + _measure_entry(step, packed) > room:
+            packed = pack(self.library.get(step.address))
+            if self.size + _measure_entry(step.address, packed) > room:
                 return
-            self._put(step, packed)
+            self._put(step.address, packed)
+
+    def _rank_steps(self, source: LedgerSource, run: str | None, name: str) -> list[_Step]:
+        """Return the steps of an embedded episode, the worst first."""
+        episode = unpack(self.packed[format_address("episode", source.id, run, name)])
+        order = sorted(range(episode["shown"]), key=[*map(_rank, episode["total"])].__getitem__)
+        found = ((episode["step_ids"][row], episode["record_ids"][row]) for row in order)
+        return [_Step(source, format_address("step", source.id, run, name, step), record) for step, record in found]
 
     def _add_frames(self, runs: list[_Run], room: float) -> None:
         """Add the pictures of embedded episodes in order, until the next do not fit or time is up."""
@@ -259,6 +276,11 @@ class _Writer:
     def _tell(self, share: float) -> None:
         if self.progress is not None:
             self.progress(int(100 * share), 100)
+
+
+def _preload_explanations(steps: Sequence[_Step]) -> None:
+    for source in {id(step.source): step.source for step in steps}.values():
+        source.preload_explanations([step.record for step in steps if step.source is source])
 
 
 def _rank(total: float | str | None) -> tuple[bool, float]:

@@ -3,12 +3,13 @@
 import math
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path, PurePath
 from time import monotonic
 
 from plaudit.errors import LedgerBroken
+from plaudit.ledger.record import Why
 from plaudit.ledger.storage.codec import RecordLayout
 from plaudit.ledger.summary.episodes import Episode, Episodes
 from plaudit.ledger.summary.returns import name_episode, read_steps
@@ -154,6 +155,7 @@ class LedgerSource:
         self._records: dict[str | None, Totals] = {}
         self._labels: dict[tuple[str, str], str] = {}
         self._kept: dict[tuple[int, int, str, str], list[Steps]] = {}
+        self._explained: dict[int, Why] = {}
         self._seen: set[str | None] = set()
         self._opened = 0
         self._reported = self._opened, self.find_newest()
@@ -175,7 +177,8 @@ class LedgerSource:
         except LedgerBroken:
             self.ledger = open_ledger(self._where)
             self._opened += 1
-            self._read_until, self._fresh_until, self._labels, self._kept = -1, 0.0, {}, {}
+            self._read_until, self._fresh_until = -1, 0.0
+            self._labels, self._kept, self._explained = {}, {}, {}
 
     @property
     def runs(self) -> dict[str | None, Listing]:
@@ -301,6 +304,21 @@ class LedgerSource:
         with self._lock:
             for at, parts in zip(positions, found, strict=True):
                 self._kept[self._opened, self._read_until, run, listing.ids[at]] = parts
+
+    def preload_explanations(self, records: Collection[int]) -> None:
+        """Explain records in one go, as `explain` is asked for them next; those before are dropped."""
+        try:
+            found = self.ledger._explain_many(records)
+        except LedgerBroken:
+            found = []  # each record that is damaged says so itself
+        with self._lock:
+            self._explained = {why.record.id: why for why in found}
+
+    def explain(self, record: int) -> Why:
+        """Return a record with its texts and what is known of its writer."""
+        with self._lock:
+            found = self._explained.get(record)
+        return found or self.ledger.why(record)
 
     def list_changed(self) -> set[str | None]:
         """Return the runs with new records since the last call."""

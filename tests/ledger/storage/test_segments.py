@@ -149,6 +149,17 @@ def test_both_give_the_same_records(both, query):
     assert files.history(**query).totals() == database.history(**query).totals()
 
 
+def test_records_that_are_explained_together_are_those_explained_one_by_one(both):
+    for ledger in both:
+        ledger.rescore(REWARD.with_version("again"), run="night")
+        record(ledger, run="day")
+        last = ledger.history().find_last()
+        numbers = [77, 1, 3, 50, 3, last + 7, *range(95, last, 40), last]
+        wanted = sorted({number for number in numbers if number <= last})
+        assert ledger._explain_many(numbers) == [ledger.why(number) for number in wanted]
+        assert ledger._explain_many([]) == []
+
+
 def test_both_give_the_same_answers(both):
     database, files = both
     for ask in (

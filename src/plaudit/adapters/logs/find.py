@@ -72,9 +72,13 @@ def name_run(path: Path) -> str:
     >>> name_run(Path("runs/grpo-7/completions")), name_run(Path("logs/sums_aXN.eval"))
     ('grpo-7', 'sums_aXN')
     """
+    home = find_home(path)
+    return home.name if home.is_dir() else home.stem
+
+
+def find_home(path: Path) -> Path:
+    """Return the file or the folder that a log is, whichever of its files was named."""
     path = path.absolute()
     if path.suffix.lower() not in (".eval", ".json") and (path.stem in ("traces", "results") or path.match(PATTERN)):
         path = path.parent
-    if path.name == "completions":
-        path = path.parent
-    return path.name if path.is_dir() else path.stem
+    return path.parent if path.name == "completions" else path

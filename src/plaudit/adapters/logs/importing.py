@@ -9,10 +9,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from itertools import islice
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from plaudit.adapters.logs.find import name_run, open_log
+from plaudit.adapters.logs.find import find_home, name_run, open_log
 from plaudit.adapters.logs.log import BadRow, Log, Logged
 from plaudit.adapters.logs.scores import build_reward, name_terms
 from plaudit.atomic import parse_path
@@ -20,6 +21,8 @@ from plaudit.errors import Abstained, LedgerError, UnknownInput, did_you_mean
 from plaudit.ledger.context import validate_scope
 from plaudit.ledger.exchange.quarantine import Refused
 from plaudit.ledger.ledger import Ledger
+from plaudit.ledger.record import Record
+from plaudit.ledger.storage.texts import FOUND
 from plaudit.llm.rollouts import Keep, Place, RolloutPacker
 from plaudit.llm.sample import Sample
 from plaudit.llm.scored import Scored
@@ -29,6 +32,8 @@ from plaudit.terminal import escape_controls, format_count
 __all__ = ["ImportedLog", "import_log"]
 
 Progress = Callable[[int, int], None]
+_LOG = "log"
+"""Under which name the context of a record says which log it is of."""
 _TOGETHER = 512
 """Rollouts to write in one transaction."""
 
@@ -55,6 +60,8 @@ class ImportedLog:
     """Lines, rows or samples that were quarantined."""
     means: dict[str, tuple[int, float]] = field(default_factory=dict)
     """By the reward that stands for what the tool paid: how many rollouts were added with it, and their mean total."""
+    inputs: tuple[str, ...] = ()
+    """Inputs of rewards that the log has, by name; which version of their features found them, it does not say."""
     unscored: Counter[str] = field(default_factory=Counter)
     """Why rollouts that were added have no reward, and how many."""
 
@@ -68,6 +75,8 @@ class ImportedLog:
         lines += [
             f"{format_count(count, 'rollout')} without a reward: {why}" for why, count in self.unscored.most_common(5)
         ]
+        if self.inputs:
+            lines.append(f"inputs in the log, of features whose version it does not say: {', '.join(self.inputs)}")
         return escape_controls("\n".join(lines))
 
     @property
@@ -81,7 +90,7 @@ class ImportedLog:
             The counts, the mean of each reward and the reasons.
         """
         means = {name: {"rollouts": count, "mean": mean} for name, (count, mean) in self._rewards}
-        return {**asdict(self), "means": means, "unscored": dict(self.unscored)}
+        return {**asdict(self), "means": means, "inputs": list(self.inputs), "unscored": dict(self.unscored)}
 
 
 def import_log(
@@ -97,8 +106,8 @@ def import_log(
     """Import rollouts that TRL, verifiers or Inspect logged; what the tool paid is kept as their reward.
 
     The log is read to its end before anything is recorded. A rollout that is already in the ledger is not added again,
-    so a log that has grown, or an import that was interrupted, can be imported again. `rescore_rollouts` scores the
-    rollouts with a reward and features of yours.
+    so a log that has grown, or an import that was interrupted, can be imported again. A run holds one log.
+    `rescore_rollouts` scores the rollouts with a reward and features of yours.
 
     Args:
         ledger: The ledger.
@@ -115,7 +124,8 @@ def import_log(
 
     Raises:
         FileError: It is no such log, or not a whole one.
-        LedgerError: A line, row or sample cannot be read, or the log does not say which scores make the total.
+        LedgerError: A line, row or sample cannot be read, the log does not say which scores make the total, or the run
+            has records of something else.
         UnknownInput: The log has no such score.
 
     Example:
@@ -129,6 +139,8 @@ def import_log(
     with _Spool() as spool:
         bad = _read(log, spool, quarantine=quarantine)
         chosen = _choose(log, spool.weights.keys(), scores)
+        _require_own_run(ledger, log, found.run, spool)
+        found.inputs = tuple(sorted(spool.inputs))
         _Writer(ledger, found, chosen, RolloutPacker(texts, {})).write(spool, progress)
         found.quarantined = _quarantine(ledger, log.tool, bad)
     return found
@@ -158,6 +170,32 @@ def _choose(log: Log, names: Set[str], scores: Mapping[str, float] | None) -> Ma
     return scores
 
 
+def _require_own_run(ledger: Ledger, log: Log, run: str, spool: "_Spool") -> None:
+    """Refuse a run with records that are not of this log: groups of two logs may be named alike."""
+    first = next(_list_recorded(ledger, run), None)
+    if first is None or _is_of(log, first):
+        return
+    known = {f"{run} {each}" for each in spool.ids}
+    other = next((record for record in _list_recorded(ledger, run) if record.key not in known), None)
+    if other is not None:  # otherwise the log has been moved
+        about = other.context.get(_LOG) if isinstance(other.context, dict) else None
+        holds = f"the rollouts of another log ({about})" if about else f"other records, such as {other.id}"
+        raise LedgerError(
+            f"{ledger.name}: run {run!r} holds {holds}. Name another run for {log.path}: --run NAME (run= in Python)."
+        )
+
+
+def _list_recorded(ledger: Ledger, run: str) -> Iterator[Record]:
+    return (record for record in ledger.history(run=run) if record.job is None)
+
+
+def _is_of(log: Log, record: Record) -> bool:
+    """Return whether a record was imported from a log, from any of its files."""
+    about = record.context.get(_LOG) if isinstance(record.context, dict) else None
+    home = f"{log.tool}: {find_home(log.path)}"
+    return isinstance(about, str) and about.startswith((f"{home}{os.sep}", f"{home}, "))
+
+
 def _quarantine(ledger: Ledger, tool: str, bad: Sequence[BadRow]) -> int:
     count = 0
     for file in dict.fromkeys(each.file for each in bad):
@@ -174,6 +212,8 @@ class _Spool:
         self._file = tempfile.TemporaryFile("w+b")  # noqa: SIM115 - closed on leaving
         self._groups: dict[str, list[int]] = {}
         self._seen: dict[str, bytes] = {}
+        self.inputs: set[str] = set()
+        """The inputs that some rollout has."""
         self.weights: dict[str, float] = {}
         """The scores that some rollout has, with the first weight of each."""
 
@@ -185,6 +225,11 @@ class _Spool:
 
     def __len__(self) -> int:
         return len(self._seen)
+
+    @property
+    def ids(self) -> Set[str]:
+        """What tells the rollouts from each other."""
+        return self._seen.keys()
 
     def add(self, logged: Logged) -> BadRow | None:
         """Keep a rollout; one that is there twice, once. Return what is wrong with one whose id another has."""
@@ -201,6 +246,7 @@ class _Spool:
         self._seen[logged.id] = digest
         self._groups.setdefault(logged.group, []).append(self._file.tell())
         self._file.write(line)
+        self.inputs |= logged.inputs.keys()
         self.weights = {name: logged.weights.get(name, 1.0) for name in logged.scores} | self.weights
         return None
 
@@ -242,7 +288,9 @@ class _Writer:
 
     def _place(self, logged: Logged) -> Place:
         at = self._ledger._store.writer.now() if logged.at is None else logged.at
-        about = {"log": f"{self._found.tool}: {logged.file}, line {logged.line}"}
+        about: dict[str, Any] = {_LOG: f"{self._found.tool}: {Path(logged.file).absolute()}, line {logged.line}"}
+        if numbers := {name: found for name, found in logged.inputs.items() if not isinstance(found, str)}:
+            about[FOUND] = numbers
         where = self._name(logged), logged.id, logged.group, logged.step, logged.policy
         return Place(self._scope, at, *where, about)
 
@@ -251,6 +299,8 @@ class _Writer:
         count = len(new)
         samples, groups = [Sample(each.parts) for each in new], [each.group for each in new]
         scored = Scored(samples, groups, [None] * count, [None] * count, {}, [whole] * count)
+        names = {name: None for each in new for name in each.inputs}
+        scored.found = {name: [each.inputs.get(name) for each in new] for name in names}
         for at, each in enumerate(new):
             paid = {name: each.scores[name] for name in self._chosen if name in each.scores}
             if each.failed is not None or not paid:

@@ -26,6 +26,8 @@ class Logged:
     """What the tool paid, by name, where it gave a number."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """What each score counts for in the total, where that is not 1."""
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    """Inputs of rewards, by name, where the log has them; not which version of their features found them."""
     failed: str | None = None
     """Why it has no total, where the log says so."""
     step: int | None = None

@@ -127,6 +127,7 @@ def _build(file: str, number: int, row: _Row, group: str | None) -> Logged:
     prompt, completion = (_drop_nulls(require(row, name, (str, list))) for name in (_PROMPT, _COMPLETION))
     numbers = {name: part for name, part in row.items() if isinstance(part, float) and _may_be_score(name)}
     scores = {name: part for name, part in numbers.items() if not math.isnan(part)}
+    inputs = {column: name for column in row if (name := _find_input(column)) is not None}
     content = json.dumps([prompt, completion, scores], default=str).encode()
     return Logged(
         id=f"{step} {number} {hashlib.blake2s(content, digest_size=8).hexdigest()}",
@@ -134,11 +135,12 @@ def _build(file: str, number: int, row: _Row, group: str | None) -> Logged:
         file=file,
         line=number,
         parts={
-            **{name: part for name, part in row.items() if name not in _OWN},
+            **{name: part for name, part in row.items() if name not in _OWN and name not in inputs},
             _PROMPT: prompt,
             _COMPLETION: completion,
         },
         scores=scores,
+        inputs=_read_inputs(row, inputs),
         failed=None if scores or not numbers else "no reward function applies",
         step=step,
     )
@@ -147,6 +149,27 @@ def _build(file: str, number: int, row: _Row, group: str | None) -> Logged:
 def _may_be_score(name: str) -> bool:
     """Return whether a column of numbers may hold rewards; plaudit logs terms and inputs as `reward/term`."""
     return name not in _OWN and "/" not in name
+
+
+def _find_input(column: str) -> str | None:
+    """Return the input of a reward that plaudit logged in a column; None for other columns.
+
+    >>> _find_input("sums/inputs/clear"), _find_input("sums/clarity")
+    ('clear', None)
+    """
+    reward, _, name = column.rpartition("/inputs/")
+    return name if reward and name and "/" not in name else None
+
+
+def _read_inputs(row: _Row, columns: Mapping[str, str]) -> dict[str, Any]:
+    """Return the inputs of a row; not those of which two rewards have logged different ones."""
+    found: dict[str, Any] = {}
+    unsure = set()
+    for column, name in columns.items():
+        value = row[column]
+        if isinstance(value, str) or (isinstance(value, bool | int | float) and math.isfinite(value)):
+            unsure |= {name} if found.setdefault(name, value) != value else set()
+    return {name: value for name, value in found.items() if name not in unsure}
 
 
 def _drop_nulls(part: Any) -> Any:

@@ -128,15 +128,22 @@ def _read_result(file: str, line: int, row: Any, text: bytes) -> Logged:
     left_out = _BOOKKEEPING | metrics.keys()
     parts = {name: part for name, part in row.items() if name not in left_out}
     failed = None
-    if error is not None or completion is None:
+    if error is not None:
         failed = str(error.get("error_chain_repr", error) if isinstance(error, Mapping) else error)
+    elif completion is None:
+        failed = "the model wrote nothing"
     start = (row.get("timing") or {}).get("start_time")
     return Logged(
         id=f"{line} {hashlib.blake2s(text, digest_size=8).hexdigest()}",
         group=str(require(row, "example_id", (int, str))),
         file=file,
         line=line,
-        parts={**parts, "prompt": row["prompt"], "completion": completion or "", "metrics": metrics},
+        parts={
+            **parts,
+            "prompt": row["prompt"],
+            "completion": [] if completion is None else completion,
+            "metrics": metrics,
+        },
         scores={} if paid is None else {_REWARD: read_number(_REWARD, paid)},
         failed=failed,
         at=None if not isinstance(start, float) or math.isnan(start) else round(1e6 * start),

@@ -25,7 +25,7 @@ def build_step(source: LedgerSource, run: str, name: str, step: str) -> Document
     if part is None:
         raise UnknownDocument(f"the episode {name[:60]!r} of {source.name} has no step {step[:60]!r}.")
     record = int(part.records[row])
-    why = source.ledger.why(record)
+    why = source.explain(record)
     signal, reward = why.record.signal, part.layout.scored
     is_scored = bool(part.is_scored[row])
     paths = source.rewards.find_paths(part.layout)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from plaudit.language.schedule import Schedule
-from plaudit.page.documents.columns import Steps, join, read_episode
+from plaudit.page.documents.columns import Steps, join
 from plaudit.page.documents.values import Document, to_plain
 from plaudit.page.sources import LedgerSource, Listing, RewardIds
 
@@ -23,9 +23,12 @@ def build_steps(source: LedgerSource, name: str) -> Document:
     """Return the shares of steps of some episodes of a run."""
     run, listing = source.find_run(name)
     chosen, clamps, branches, native, steps = [], [], [], [], 0
-    for at in choose_evenly(listing, MOST_EPISODES, MOST_STEPS):
+    wanted = choose_evenly(listing, MOST_EPISODES, MOST_STEPS)
+    if listing.steps <= MOST_STEPS:
+        source.preload_steps(name, wanted)
+    for at in wanted:
         episode = listing.episodes[at]
-        whole = list(read_episode(source.ledger, episode))
+        whole = source.read_steps(name, listing.ids[at])
         parts = [part.scored for part in whole]
         count = sum(len(part.records) for part in parts)
         if not count:
