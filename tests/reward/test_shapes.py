@@ -260,8 +260,6 @@ def test_a_batched_function_may_go_by_the_shape_of_a_row():
     [
         "return self.v",
         "self.extras['hist'] = self.hist\n    return self.v",
-        "norm = np.linalg.norm(self.hist) / len(self.hist)\n    info['norm'] = norm\n    return self.v",
-        "return self.v if hist is not None else 0.0",
     ],
 )
 def test_an_array_that_is_only_mentioned_may_be_left_out_of_rows(body):
@@ -269,6 +267,14 @@ def test_an_array_that_is_only_mentioned_may_be_left_out_of_rows(body):
     reward = Reward("r", version="1", terms=[term(function)], fields=[Field("v"), Field("hist", length=2)])
     assert reward.inputs == ("v",)
     assert reward.score(v=2.0).total == reward.score(v=2.0, hist=[1.0, 2.0]).total == 2.0
+
+
+def test_an_array_that_a_function_asks_for_is_there():
+    function = load("def f(v, hist): return v if hist is not None else 0.0")["f"]
+    reward = Reward("r", version="1", terms=[term(function)], fields=[Field("v"), Field("hist", length=2)])
+    assert reward.score(v=2.0, hist=[1.0, 2.0]).total == 2.0
+    with pytest.raises(MissingField):
+        reward.score(v=2.0)
 
 
 def test_updates_and_gates_hold_the_shapes_that_they_go_by():

@@ -54,8 +54,8 @@ def may_change_here(context: Context, node: ast.AST) -> bool:
             return may_own_change(context, name)
         case ast.Call(func=ast.Name(id="getattr" | "hasattr"), args=[value, name, *_]) if _is_self(context, value):
             return not isinstance(name, ast.Constant) or may_own_change(context, str(name.value))
-        case ast.Call(func=ast.Name(id=name)) if isinstance(context.names.get(name), Nested):
-            return True
+        case ast.Call(func=ast.Name(id=name)) if isinstance(nested := context.names.get(name), Nested):
+            return any(map(_may_change_anything, ast.walk(nested.source.tree)))
         case ast.Call(func=ast.Name(id=name)) if isinstance(known := context.names.get(name), Record):
             return is_own(context, known.path) and may_own_change(context, known.path[1])
         case ast.Call(func=ast.Name() | ast.Attribute() as called):
@@ -64,6 +64,15 @@ def may_change_here(context: Context, node: ast.AST) -> bool:
         case ast.Call():
             return True  # `steps[0]()`
     return False
+
+
+def _may_change_anything(node: ast.AST) -> bool:
+    """Return whether a part of a function may change more than the names of that function."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return not isinstance(node.ctx, ast.Load)
+    return isinstance(
+        node, ast.Call | ast.NamedExpr | ast.Nonlocal | ast.Global | ast.Await | ast.Yield | ast.YieldFrom
+    )
 
 
 def _find_called(called: object) -> object:
