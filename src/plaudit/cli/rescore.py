@@ -119,7 +119,8 @@ def _require_ledger(new: str, source: str, log: "Log | None") -> None:
     if log is not None and log.tool != "trl":
         hint = "it is a log of rollouts, give the features that read them: --features FILE:NAME."
         raise click.UsageError(f"{source} is not a ledger. If {hint}")
-    if log is None and is_data_set(source):
+    is_named_otherwise = source.endswith(".parquet") and not Path(source).match("completions_*.parquet")
+    if (log is None or is_named_otherwise) and is_data_set(source):
         raise click.UsageError(f"{source} is not a ledger. To score its rows: plaudit score {new} {source} -o OUTPUT")
 
 
