@@ -43,7 +43,7 @@ from plaudit.ledger.summary.episodes import Episode
 from plaudit.ledger.summary.returns import Classes
 from plaudit.ledger.summary.stats import Head, Stats, Totals
 from plaudit.ledger.verify.result import Verification
-from plaudit.llm import Feature, FeatureChange, RolloutChanges, Sample
+from plaudit.llm import Feature, FeatureChange, GroupChanges, RolloutChanges, Sample, TermChange
 from plaudit.llm.stress import AttackResult, StressReport
 from plaudit.schedules import linear, piecewise
 from plaudit.targets.python import ABSENT
@@ -260,9 +260,14 @@ def samples(tmp_path):
         "ledger/storage/buffer.py:Receipt": [receipt],
         "ledger/verify/result.py:Verification": [verification, ledger.verify()],
         "llm/feature.py:Feature": [Feature(lambda text: 1, name=STEER, version=STEER)],
+        "llm/groups.py:GroupChanges": [GroupChanges(1, 1)],
         "llm/groups.py:RolloutChanges": [
             RolloutChanges(
-                Rescoring(1, STEER, STEER, 1, (), changes), 1, 1, 1, 1, {STEER: FeatureChange()}, Counter({STEER: 1})
+                1,
+                rescoring=Rescoring(1, STEER, STEER, 1, (), changes),
+                terms={STEER: TermChange(1, 1)},
+                features={STEER: FeatureChange()},
+                reasons=Counter({STEER: 1}),
             )
         ],
         "llm/sample.py:Sample": [Sample({STEER: STEER})],

@@ -409,13 +409,6 @@ class Reward(Definition):
             define(made, drop_states(arguments, unread), self, optional)
         return made._drop_unread()
 
-    def __call__(self, *arguments: Any, **inputs: Any) -> NoReturn:
-        """Refuse to be called, and say what scores."""
-        raise TypeError(
-            f"a reward is not called: {self.name}.score(distance=0.5) scores a row, and {self.name}.compile('numpy') "
-            "returns a function of columns."
-        )
-
     def with_task(self, task: Task | None) -> "Reward":
         """Change the task.
 
