@@ -221,7 +221,7 @@ def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
     if base.path == (context.receiver,) and has_setter(context.owner, target.attr):
         what = f"`{ast.unparse(target)}` is a property, or its class has `__setattr__`: assigning to it runs that."
         raise context.error(target, what, "Assign to a local name.")
-    context.write(format_part(base, target.attr), value)
+    context.write(format_part(base, target.attr), value, base)
 
 
 @binds(ast.Subscript)

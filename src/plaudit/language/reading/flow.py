@@ -14,7 +14,7 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
-from plaudit.errors import ReadError
+from plaudit.errors import PlauditError, ReadError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import PYTHON_OPERATIONS, find_reachable
@@ -22,8 +22,9 @@ from plaudit.language.reading.advice import explain_unsupported
 from plaudit.language.reading.conditions import join
 from plaudit.language.reading.context import Context, Registered, register
 from plaudit.language.reading.dropped import BUFFERS, drop_statement
+from plaudit.language.reading.inputs import read_kept_part
 from plaudit.language.reading.sharing import remember_origins
-from plaudit.language.reading.values import Names, Unassigned, Value
+from plaudit.language.reading.values import Constant, Names, Unassigned, Value
 
 
 class Leave(NamedTuple):
@@ -191,19 +192,47 @@ def _join_names(
     joined: Names = {}
     made: dict[tuple[int, int], Value] = {}  # two names of one list stay two names of one list
     for name in then | otherwise:
-        left, right = then.get(name, Unassigned()), otherwise.get(name, Unassigned())
+        left, right = pair = [_find_value(context, name, names, node) for names in (then, otherwise)]
         key = id(left), id(right)
         try:
             if key not in made:
                 made[key] = remember_origins(context, join(context, test, left, right, node), left, right)
             joined[name] = made[key]
         except ReadError as error:
-            if not loop and "." not in name:
+            if not loop and "." not in name and not _are_texts(left, right):
                 raise
-            joined[name] = Unassigned(error=error)  # of a part of a record, it may be that nothing reads it
+            joined[name] = _leave_open(name, left, right, error)
         if joined[name] not in (left, right):
             context.label(joined[name], name)
+        if any((name, id(each)) in context.kept_parts for each in pair):
+            context.kept_parts[name, id(joined[name])] = joined[name]
     return joined
+
+
+def _are_texts(*values: Value) -> bool:
+    """Return whether values are strings or None, of which a row cannot choose one: such as what is printed later."""
+    return all(isinstance(each, Constant) and isinstance(each.value, str | None) for each in values)
+
+
+def _leave_open(name: str, left: Value, right: Value, error: ReadError) -> Value:
+    """Return what stands for a name whose values cannot be joined: it may be that nothing reads it."""
+    if not _are_texts(left, right):
+        return Unassigned(error=error)
+    what = f"which string {name!r} is depends on the row, and a term cannot choose between strings."
+    return Unassigned(what, "Keep the condition instead: fast = x > 1.")
+
+
+def _find_value(context: Context, name: str, names: Names, node: ast.AST) -> Value:
+    """Return the value of a name at the end of a branch; of a part of a record that it leaves alone, the field's."""
+    if name in names or "." not in name:
+        return names.get(name, Unassigned())
+    try:
+        with context.trying(keep=False):  # it may be that nothing reads it
+            value = read_kept_part(context, name, node)
+    except PlauditError as error:
+        return Unassigned(error=error)
+    context.kept_parts[name, id(value)] = value
+    return value
 
 
 def _join_returns(context: Context, test: int, then: int | bool, otherwise: int | bool) -> int | bool:
