@@ -137,6 +137,22 @@ def test_a_part_that_a_path_leaves_alone_is_refused_where_it_may_have_been_chang
         Reward.from_functions({plain(_write_kept(body)): 1.0}, example=example, name="kept")
 
 
+CHOSEN = {
+    "compared": ("return 1 if why == 'a' else 0", r"which string 'why' is"),
+    "compared with None": ("return 1 if why is None else 0", r"which string 'why' is"),
+    "in a list": ("return 1 if told[0] is None else 0", r"which string \[0\] is"),
+    "in a dict": ("return 1 if named['why'] is None else 0", r"which string \['why'\] is"),
+    "got from a dict": ("return 1 if named.get('why') is None else 0", r"which string \['why'\] is"),
+}
+
+
+@pytest.mark.parametrize(("body", "what"), CHOSEN.values(), ids=CHOSEN)
+def test_a_string_that_an_if_chooses_is_refused_where_it_is_read(body, what):
+    chosen = "if x > 1: why, told, named = 'a', ['a'], {'why': 'a'}\n    else: why, told, named = None, [None], {'why': None}"
+    with pytest.raises(ReadError, match=rf"{what}(?s:.*){body.split()[0]}(?s:.*)\^(?s:.*)Keep the condition instead"):
+        reward_from(f"def f(x):\n    {chosen}\n    {body}\n")
+
+
 @pytest.mark.parametrize("body", ["y = y + 1\n    return y", "y += x\n    return y", "x = y\n    y = 1\n    return x"])
 def test_a_name_read_before_it_is_assigned_is_refused(body):
     with pytest.raises(ReadError, match="'y' is read before it is assigned"):

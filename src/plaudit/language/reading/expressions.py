@@ -234,7 +234,7 @@ def refuse_unassigned(context: Context, value: Value, node: ast.AST) -> None:
     if isinstance(value, Unassigned) and value.error:
         raise value.error
     if isinstance(value, Unassigned) and value.why:
-        raise context.error(node, value.why, "Compute it before scoring and pass it in as a field.")
+        raise context.error(node, value.why, value.advice or "Compute it before scoring and pass it in as a field.")
 
 
 def add_flag(context: Context, value: Value, node: ast.AST) -> int:

@@ -19,12 +19,12 @@ from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import PYTHON_OPERATIONS, find_reachable
 from plaudit.language.reading.advice import explain_unsupported
-from plaudit.language.reading.conditions import join
+from plaudit.language.reading.conditions import join, leave_text_open
 from plaudit.language.reading.context import Context, Registered, register
 from plaudit.language.reading.dropped import BUFFERS, drop_statement
 from plaudit.language.reading.inputs import read_kept_part
 from plaudit.language.reading.sharing import remember_origins
-from plaudit.language.reading.values import Constant, Names, Unassigned, Value
+from plaudit.language.reading.values import Names, Unassigned, Value
 
 
 class Leave(NamedTuple):
@@ -182,12 +182,10 @@ def join_flows(context: Context, test: int, then: Flow, otherwise: Flow, at: ast
     )
 
 
-def _join_names(
-    context: Context, test: int, then: Names, otherwise: Names, node: ast.AST, *, loop: bool = False
-) -> Names:
+def _join_names(context: Context, test: int, then: Names, otherwise: Names, node: ast.AST) -> Names:
     """Return names that have one value where `test` is true and another elsewhere.
 
-    After a loop, a name that cannot be joined has no value, as it was most likely only of use inside.
+    A name that cannot be joined has no value: it may only be of use in a branch, or inside a loop.
     """
     joined: Names = {}
     made: dict[tuple[int, int], Value] = {}  # two names of one list stay two names of one list
@@ -198,28 +196,13 @@ def _join_names(
             if key not in made:
                 made[key] = remember_origins(context, join(context, test, left, right, node), left, right)
             joined[name] = made[key]
-        except ReadError as error:
-            if not loop and "." not in name and not _are_texts(left, right):
-                raise
-            joined[name] = _leave_open(name, left, right, error)
+        except ReadError as error:  # it may be that nothing reads it
+            joined[name] = leave_text_open(repr(name), left, right) or Unassigned(error=error)
         if joined[name] not in (left, right):
             context.label(joined[name], name)
         if any((name, id(each)) in context.kept_parts for each in pair):
             context.kept_parts[name, id(joined[name])] = joined[name]
     return joined
-
-
-def _are_texts(*values: Value) -> bool:
-    """Return whether values are strings or None, of which a row cannot choose one: such as what is printed later."""
-    return all(isinstance(each, Constant) and isinstance(each.value, str | None) for each in values)
-
-
-def _leave_open(name: str, left: Value, right: Value, error: ReadError) -> Value:
-    """Return what stands for a name whose values cannot be joined: it may be that nothing reads it."""
-    if not _are_texts(left, right):
-        return Unassigned(error=error)
-    what = f"which string {name!r} is depends on the row, and a term cannot choose between strings."
-    return Unassigned(what, "Keep the condition instead: fast = x > 1.")
 
 
 def _find_value(context: Context, name: str, names: Names, node: ast.AST) -> Value:
@@ -280,7 +263,7 @@ def join_exits(context: Context, flow: Flow, exits: list[Leave], node: ast.AST) 
         if names is None or leave.flag is True:
             names = leave.names
         else:
-            names = _join_names(context, leave.flag, leave.names, names, node, loop=True)
+            names = _join_names(context, leave.flag, leave.names, names, node)
     return names
 
 
