@@ -98,7 +98,10 @@ DROPPED = {
         "whys = []\nwhys.append(told['why'])\nprint(whys)\nreturn told['z'] + len(whys)",
         ["told['why']", "print(whys)"],
     ),
-    "a list that grows on one path": ("whys = []\nif x > 1: whys.append('far')\nprint(whys)\nreturn x + y", ["print(whys)"]),
+    "a list that grows on one path": (
+        "whys = []\nif x > 1: whys.append('far')\nprint(whys)\nreturn x + y",
+        ["print(whys)"],
+    ),
     "a string that nothing reads": ("if x > 1: why = 'far'\nelse: why = 'near'\nreturn x + y", []),
     "a copy": ("info['z'] = copy.deepcopy(self.buffer)\nreturn x + y", ["info['z'] = copy.deepcopy(self.buffer)"]),
     "a string": ("'''Not a docstring.'''\nreturn x + y", []),

@@ -42,9 +42,7 @@ READ = {
 def write(body):
     names = [field.name for field in FIELDS if re.search(rf"\b{field.name}\b", body)]
     lines = "\n    ".join(body.split("\n"))
-    header = (
-        "import copy\nimport torch\nLIMITS = torch.tensor([1.0, 2.0, 3.0])\ndef change(r):\n    r.mul_(2.0)\n    return r.sum()\n"
-    )
+    header = "import copy\nimport torch\nLIMITS = torch.tensor([1.0, 2.0, 3.0])\ndef change(r):\n    r.mul_(2.0)\n    return r.sum()\n"
     header += "def doubled(r):\n    twice = r * 1.0\n    return twice.add_(r)\n"
     function = load(f"{header}def f({', '.join(names)}):\n    {lines}\n")["f"]
     return function, Reward(

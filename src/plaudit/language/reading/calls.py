@@ -312,7 +312,9 @@ def _read_reduction(context: Context, called: object, node: ast.Call) -> Value:
     dropped = [counts for counts, _ in read if not isinstance(counts, bool)]
     if dropped and called not in (sum, len):
         name, neutral = ("min", "math.inf") if called is min else ("max", "-math.inf")
-        advice = f"Keep every element, with a neutral value for those to drop: {name}(x if condition else {neutral} for x in v)."
+        kept = f"{name}(x if condition else {neutral} for x in v)"
+        advice = f"Keep every element, with a neutral value for those to drop: {kept}. "
+        advice += "A condition that never changes may be a flag in shared=."
         raise context.error(
             node, f"`{ast.unparse(node.func)}` of a filter that depends on data may have no elements.", advice
         )

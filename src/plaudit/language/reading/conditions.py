@@ -406,7 +406,10 @@ def _find_member(context: Context, value: Value, table: Value, node: ast.AST) ->
     if is_text(table) and is_text(value):
         return Constant(value.value in table.value)  # type: ignore[union-attr,operator]  # both are strings
     if not has_items(table):
-        raise context.error(node, "`in` needs a constant tuple on its right.", "Write `x in (1, 2, 3)`.")
+        refuse_unassigned(context, table, node)
+        refuse_record(context, table, node, listed=True)
+        what = f"`in` needs a tuple, a list, a vector or a dict on its right, and this is {describe(table)}."
+        raise context.error(node, what, "Write `x in (1, 2, 3)`, or declare the field with length= for its entries.")
     if isinstance(value, Constant) and isinstance(table, Constant) and isinstance(table.value, tuple):
         return Constant(value.value in table.value)
     entries = list_items(context, table, node)

@@ -96,7 +96,7 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
 
 
 def read_kept_part(context: Context, name: str, node: ast.AST) -> Value:
-    """Return what a part of a record is, `self.x`, on a path that does not assign it: its field, if that is declared."""
+    """Return what a part of a record is on a path that does not assign it: its field, if that is declared."""
     base = context.bases.get(name)
     path = (*getattr(base, "path", ()), name.rpartition(".")[2])
     if base is None or (context.scope.fields is not None and not find_declared(context, path)):
