@@ -189,8 +189,9 @@ def _join_names(context: Context, test: int, then: Names, otherwise: Names, node
     """
     joined: Names = {}
     made: dict[tuple[int, int], Value] = {}  # two names of one list stay two names of one list
-    for name in then | otherwise:
-        left, right = pair = [_find_value(context, name, names, node) for names in (then, otherwise)]
+    branches = then, otherwise
+    pairs = {name: [_find_value(context, name, each, node) for each in branches] for name in then | otherwise}
+    for name, (left, right) in pairs.items():
         key = id(left), id(right)
         try:
             if key not in made:
@@ -200,7 +201,7 @@ def _join_names(context: Context, test: int, then: Names, otherwise: Names, node
             joined[name] = leave_text_open(repr(name), left, right) or Unassigned(error=error)
         if joined[name] not in (left, right):
             context.label(joined[name], name)
-        if any((name, id(each)) in context.kept_parts for each in pair):
+        if any((name, id(each)) in context.kept_parts for each in (left, right)):
             context.kept_parts[name, id(joined[name])] = joined[name]
     return joined
 
