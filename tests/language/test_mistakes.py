@@ -86,7 +86,7 @@ MISTAKES = {
     "a partial made inside": ("x", "«g = functools.partial(max, 1)»\n    return g(x)", "functools.partial", "def g(x)"),
     "itertools": ("v", "«return sum(a for a in itertools.chain(v, v))»", "itertools.chain", "`for` loops"),
     "operator": ("x", "«return operator.add(x, 1)»", "operator.add", "the operator itself"),
-    "copy": ("v", "«w = copy.copy(v)»\n    return w[0]", "copy.copy", "Drop the call"),
+    "copy": ("v", "w = copy.copy(v)\n    «w[0]» = 2.0\n    return w[0]", "changed in place", "Make a new one"),
     "a name that the module has not": ("x", "«return math.absolute(x)»", "'math.absolute' does not exist", "spelling"),
     # state and rows
     "the whole of prev": ("prev", "«return prev»\n", "the whole of `prev`", "Use a number"),

@@ -312,3 +312,14 @@ def test_a_note_on_one_function_names_the_terms_made_of_it_once():
     assert [each.term for each in Reward("r", version="1", terms=terms[:2], fields=[Field("x")]).notes] == [
         "near, near_0"
     ]
+
+
+def test_a_term_that_cannot_be_read_says_so_before_a_shared_parameter_that_nothing_needs():
+    def paid(self, number):
+        car = self.cars[number]
+        return self.config["gain"] * car.speed
+
+    with pytest.raises(UnknownField, match="reads 'self.cars', which the reward does not declare"):
+        Reward("cars", version="1", terms=[term(paid)], fields=[Field("speed")], shared={"gain": 1.0})
+    with pytest.raises(UnknownParameter, match=r"'gian' .* Did you mean 'gain'"):
+        Reward("cars", version="1", terms=[term(paid)], fields=[Field("speed")], shared={"gian": 1.0})

@@ -2,7 +2,7 @@
 
 import ast
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
@@ -423,12 +423,12 @@ def _validate_shared(reward: Definition) -> set[str]:
                 f"reward {reward.name!r}: {name!r} in shared= has a default in the function, so it is no shared "
                 f"parameter but {own[0]!r}; set it with with_params, or with_({name}=...) of the term"
             )
-        with suppress(UnknownField):
-            for term in reward.terms:  # a ReadError says more: what cannot be read may be what needs it
-                if term.source is not None:
-                    _fix_numbers(reward, term, {})
         parts = {part for term in reward.terms for part in term.parts if part.isidentifier()}
         near = did_you_mean(name, sorted(parts - given - reward.fields.keys()))
+        with suppress(UnknownField) if near else nullcontext():
+            for term in reward.terms:  # its error says more: what cannot be read may be what needs it
+                if term.source is not None:
+                    _fix_numbers(reward, term, {})
         raise UnknownParameter(
             f"reward {reward.name!r}: no term has a keyword-only parameter {name!r} without a default, "
             f"nor reads it from a record.{near}"

@@ -225,3 +225,9 @@ def test_a_view_of_a_dict_that_changes_is_not_read(view):
     text = f"def f(x):\n    d = {{'a': x}}\n    seen = d.{view}()\n    d['b'] = 1.0\n    return x + len(seen)\n"
     with pytest.raises(ReadError, match="'seen' may share entries with a value that was changed in place"):
         Reward("r", version="1", terms=[term(load(text)["f"])], fields=[Field("x")])
+
+
+@pytest.mark.parametrize("sign", ["+", "-", "*", "/", "**", "//"])
+def test_the_advice_for_a_change_in_place_shows_the_operator_that_stands_there(sign):
+    with pytest.raises(ReadError, match=re.escape(f"Write a new value: `v = v {sign} ...`")):
+        reward_from(f"def f(v):\n    v {sign}= 2\n    return v.sum()", V)

@@ -11,7 +11,7 @@ from plaudit.errors import UnknownParameter
 from support.written import module
 
 HEADER = """\
-import logging, math, warnings
+import copy, logging, math, warnings
 import numpy as np
 
 logger = logging.getLogger("rewards")
@@ -81,6 +81,29 @@ DROPPED = {
     "what a helper puts": ("put(info, x)\nreturn x + y", ["box['put'] = value"]),
     "what a method puts": ("self.watch(x)\nreturn x + y", ["self.extras['watched'] = value"]),
     "other items": ("info['a'] = x\ninfo['b'] = y\nreturn x * info['gain'] + y", ["info['a'] = x", "info['b'] = y"]),
+    "a string that an if chooses": (
+        "if x > 1:\n    why = 'far'\nelse:\n    why = ''\nprint(why)\ninfo['why'] = why\nreturn x + y",
+        ["print(why)", "info['why'] = why"],
+    ),
+    "a string or None": (
+        "why = None\nif x > 1: why = 'far'\nelif y > 1: why = 'wide'\nself.history.extend([why, ''])\nreturn x + y",
+        ["self.history.extend([why, ''])"],
+    ),
+    "a string beside a number": (
+        "if x > 1: z, why = 1.0, 'far'\nelse: z, why = y, 'near'\nwhy += '!'\nlogging.info(why)\nreturn x + z",
+        ["why += '!'", "logging.info(why)"],
+    ),
+    "strings in a dict and in a list": (
+        "if x > 1: told = {'why': 'far', 'z': x}\nelse: told = {'why': 'near', 'z': y}\n"
+        "whys = []\nwhys.append(told['why'])\nprint(whys)\nreturn told['z'] + len(whys)",
+        ["told['why']", "print(whys)"],
+    ),
+    "a list that grows on one path": (
+        "whys = []\nif x > 1: whys.append('far')\nprint(whys)\nreturn x + y",
+        ["print(whys)"],
+    ),
+    "a string that nothing reads": ("if x > 1: why = 'far'\nelse: why = 'near'\nreturn x + y", []),
+    "a copy": ("info['z'] = copy.deepcopy(self.buffer)\nreturn x + y", ["info['z'] = copy.deepcopy(self.buffer)"]),
     "a string": ("'''Not a docstring.'''\nreturn x + y", []),
 }
 

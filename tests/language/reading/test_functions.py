@@ -245,7 +245,7 @@ REFUSED = [
     ("x", "return 1 if x and x else 0", "x", "join conditions", "compare: `x != 0`"),
     ("x", "return x > 1 or 3", "3", "join conditions", "a if condition else b"),
     ("x", "return x[0]", "x[0]", "cannot be indexed", "constant tuple or a vector field"),
-    ("x", "return x in 'calm'", "x in 'calm'", "`in` needs a constant tuple", "x in (1, 2, 3)"),
+    ("x", "return x in 'calm'", "x in 'calm'", "`in` needs a tuple, a list, a vector or a dict", "x in (1, 2, 3)"),
     ("x", "return x * Plain.A", "x * Plain.A", "the Enum member Plain.A", "Write `Plain.A.value`"),
     ("x", "return x * 1j", "1j", "a complex is not part of the language", "numbers, bools, strings"),
     ("x", "return x * ...", "...", "ellipsis is not part of the language", "numbers, bools, strings"),

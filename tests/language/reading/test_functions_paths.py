@@ -1,7 +1,10 @@
 """Paths through a function: joined, never copied; each ends in a return, and each name it reads has a value."""
 
+import copy
 from itertools import product
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from plaudit import Field, ReadError, Reward, term
@@ -45,6 +48,109 @@ UNASSIGNED = {
 def test_a_name_that_some_path_leaves_unassigned_is_refused_where_it_is_read(body):
     with pytest.raises(ReadError, match=r"(?s)'y' has no value on some paths.*\^.*Assign it before the `if`"):
         term(plain(f"def f(x):\n    {body}\n"))
+
+
+KEPT = {
+    "an if": "if env.far: env.level = 2.0\nreturn env.level",
+    "a flag": "if env.level > 1: env.far = True\nreturn -10.0 if env.far else 1.0",
+    "an elif": "if env.far: env.level = 2.0\nelif env.level > 1: env.level = env.level + 3\nreturn env.level",
+    "both branches": "if env.far: env.level = 2.0\nelse: env.level = 0.5\nreturn env.level",
+    "nested": "if env.far:\n    if env.level > 1: env.level = 7.0\nreturn env.level",
+    "read before": "old = env.level\nif env.far: env.level = 7.0\nreturn env.level * 10 + old",
+    "augmented": "if env.far: env.level += 1\nreturn env.level",
+    "a loop": "for i in range(3):\n    if env.level > i: env.level += i\nreturn env.level",
+    "a break": "for i in range(3):\n    if env.level > i:\n        env.level = -i\n        break\nreturn env.level",
+    "a return": "if env.far: return 5.0\nif env.level > 1: env.level = -1.0\nreturn env.level",
+    "a helper": "mark(env)\nreturn -10.0 if env.far else 1.0",
+    "a helper that reads": "if env.far: env.level = 4.0\nreturn read(env)",
+    "a function inside": "if env.far: env.level = 4.0\ndef inner(): return env.level + 1\nreturn inner()",
+    "a match": "match env.level:\n    case 0: env.far = True\n    case 1: pass\n    case _: env.far = False\nreturn -1.0 if env.far else 1.0",
+    "an array": "old = env.speed\nif env.far: env.speed = np.array([1.0, 2.0])\nreturn env.speed[0] - old[1]",
+    "an array, augmented": "if env.far: env.speed = env.speed * 2\nenv.speed = env.speed + 1\nreturn env.speed[0]",
+    "a part of a part": "if env.far: env.car.level = 4.0\ncar = env.car\nreturn car.level",
+    "a dropped line": "env.seen['level'] = 3\nif env.far: env.level = 4.0\nenv.seen['then'] = env.level\nreturn env.level",
+    "two ifs": "if env.far: env.level = 4.0\nif env.level > 1: env.far = True\nreturn env.level + env.far",
+    "nothing that counts": "if env.far: env.level = 4.0\nenv.level = 1.0\nreturn env.far + env.level",
+}
+
+
+def _write_kept(body, first="env"):
+    lines = ["def mark(e):", "    if e.level > 1: e.far = True", "def read(e): return e.level if e.far else 0.0"]
+    return "\n".join(["import numpy as np", *lines, f"def f({first}):", *(f"    {each}" for each in body.split("\n"))])
+
+
+@pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
+def test_a_part_of_a_record_that_a_path_leaves_alone_is_its_field(body):
+    function = plain(_write_kept(body))
+    row = {"level": 0.0, "far": False, "speed": np.array([1.0, 3.0])}
+    reward = Reward.from_functions({function: 1.0}, example=row, name="kept")
+    for level, far in product((0.0, 0.5, 1.0, 2.0, 7.0), (False, True)):
+        env = SimpleNamespace(**row | {"level": level, "far": far}, seen={})
+        env.car = env
+        expected = function(copy.deepcopy(env))
+        given = {name: getattr(env, name) for name in reward.fields}
+        assert reward.score(**given).total == float(expected)
+
+
+class Robot:
+    def _mark(self):
+        if self.level > 1:
+            self.far = True
+
+    def _pay(self):
+        return -10.0 if self.far else self.level
+
+    def reward(self):
+        self._mark()
+        return self._pay()
+
+
+@pytest.mark.parametrize(("level", "far", "total"), [(0.5, False, 0.5), (2.0, False, -10.0), (0.5, True, -10.0)])
+def test_a_method_may_assign_on_one_path_what_another_reads(level, far, total):
+    reward = Reward.from_functions({Robot.reward: 1.0}, example={"level": 0.0, "far": False}, name="robot")
+    assert reward.score(level=level, far=far).total == total
+
+
+def test_a_part_that_is_not_declared_has_no_value_where_a_path_leaves_it_alone():
+    function = plain(_write_kept("if env.level > 1: env.goal = 2.0\nreturn env.goal"))
+    with pytest.raises(ReadError, match=r"'env.goal' has no value on some paths(?s:.*)or declare Field\('goal'\)"):
+        Reward("kept", version="1", terms=[term(function)], fields=[Field("level")])
+
+
+def test_a_part_that_is_only_assigned_is_no_input():
+    function = plain(_write_kept("if env.level > 1: env.goal = 2.0\nreturn env.level"))
+    reward = Reward.from_functions({function: 1.0}, example={"level": 0.0, "goal": 1.0}, name="kept")
+    assert list(reward.inputs) == ["level"]
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("w = np.zeros(2)\nif env.far: env.speed = w\nw[0] = 5.0\nreturn env.speed[0]", "changed in place"),
+        ("v = env.speed\nif env.far: env.speed = np.ones(2)\nenv.speed[0] = 7.0\nreturn v[0]", "changed in place"),
+        ("env.seen['level'] = 5\nif env.far: env.seen.level = 1\nreturn env.seen.level", "is changed by"),
+    ],
+)
+def test_a_part_that_a_path_leaves_alone_is_refused_where_it_may_have_been_changed(body, why):
+    example = {"level": 0.0, "far": False, "speed": np.zeros(2)}
+    with pytest.raises(ReadError, match=why):
+        Reward.from_functions({plain(_write_kept(body)): 1.0}, example=example, name="kept")
+
+
+CHOSEN = {
+    "compared": ("return 1 if why == 'a' else 0", r"which string 'why' is"),
+    "compared with None": ("return 1 if why is None else 0", r"which string 'why' is"),
+    "in a list": ("return 1 if told[0] is None else 0", r"which string \[0\] is"),
+    "in a dict": ("return 1 if named['why'] is None else 0", r"which string \['why'\] is"),
+    "got from a dict": ("return 1 if named.get('why') is None else 0", r"which string \['why'\] is"),
+}
+
+
+@pytest.mark.parametrize(("body", "what"), CHOSEN.values(), ids=CHOSEN)
+def test_a_string_that_an_if_chooses_is_refused_where_it_is_read(body, what):
+    chosen = "if x > 1: why, told, named = 'a', ['a'], {'why': 'a'}\n    else: why, told, named = None, [None], {'why': None}"
+    with pytest.raises(ReadError, match=rf"{what}(?s:.*){body.split()[0]}(?s:.*)\^(?s:.*)Keep the condition instead"):
+        reward_from(f"def f(x):\n    {chosen}\n    {body}\n")
 
 
 @pytest.mark.parametrize("body", ["y = y + 1\n    return y", "y += x\n    return y", "x = y\n    y = 1\n    return x"])

@@ -30,6 +30,11 @@ READ = {
     "bools": "r = c & (v > 0)\nr.masked_fill_(w > 0, True)\nreturn torch.sum(1.0 * r)",
     "in a branch": "r = v * 2\nif x > 0:\n    r.mul_(3.0)\nreturn r.sum()",
     "in a loop": "r = v * 2\nfor k in range(3):\n    r.add_(w[k]).clamp_(-2, 2)\nreturn r.sum()",
+    "a deep copy": "r = copy.deepcopy(v)\nr.mul_(2.0)\nreturn r.sum() + v[0]",
+    "a deep copy of a local": "r = v * 2\ns = copy.deepcopy(r)\ns[0] = 5.0\nr.add_(1.0)\nreturn r.sum() + s.sum()",
+    "a copy": "r = copy.copy(v)\ny = copy.copy(x) + copy.deepcopy(x)\nreturn r.sum() + y * r.dim() + x.dim()",
+    "a copy of a list": "r = [x, v[0]]\ns = copy.copy(r)\ns.append(w[0])\nr[0] = v[1]\nreturn sum(r) + 2 * sum(s)",
+    "a deep copy of a list": "r = [v * 2, x]\ns = copy.deepcopy(r)\nt = s[0]\nt.mul_(3.0)\nreturn r[0].sum() + t.sum()",
     "one number": "return (v - w).norm().clamp_(max=1.0) + x",
 }
 
@@ -37,9 +42,7 @@ READ = {
 def write(body):
     names = [field.name for field in FIELDS if re.search(rf"\b{field.name}\b", body)]
     lines = "\n    ".join(body.split("\n"))
-    header = (
-        "import torch\nLIMITS = torch.tensor([1.0, 2.0, 3.0])\ndef change(r):\n    r.mul_(2.0)\n    return r.sum()\n"
-    )
+    header = "import copy\nimport torch\nLIMITS = torch.tensor([1.0, 2.0, 3.0])\ndef change(r):\n    r.mul_(2.0)\n    return r.sum()\n"
     header += "def doubled(r):\n    twice = r * 1.0\n    return twice.add_(r)\n"
     function = load(f"{header}def f({', '.join(names)}):\n    {lines}\n")["f"]
     return function, Reward(
@@ -87,6 +90,7 @@ REFUSED = {
     "in a choice": "r = v * 2\ns = r.mul_(2.0) if x > 0 else v\nreturn (r + s).sum()",
     "a field": "v.mul_(2.0)\nreturn v.sum()",
     "a field that is assigned": "r = v.mul_(2.0)\nreturn r.sum()",
+    "a copy of a field that is not deep": "r = copy.copy(v)\nr.mul_(2.0)\nreturn r.sum()",
     "a field under another name": "r = v\nr.mul_(2.0)\nreturn r.sum()",
     "a view of a field": "return v.view(-1).mul_(2.0).sum()",
     "a constant": "return LIMITS.mul_(2.0).sum() + x",
@@ -113,6 +117,7 @@ LOST = {
     "a view": "r = v * 2\ns = r[1:]\nr.mul_(2.0)\nreturn s.sum()",
     "a float of it": "r = v * 2\ns = r.float()\nr.mul_(2.0)\nreturn s.sum()",
     "an entry": "r = v * 2\ns = r[0]\nr.mul_(2.0)\nreturn s",
+    "a copy that is not deep": "r = v * 2\ns = copy.copy(r)\ns.mul_(2.0)\nreturn r.sum()",
 }
 
 

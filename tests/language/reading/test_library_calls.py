@@ -82,6 +82,7 @@ def test_the_row_is_refused_where_a_number_is_beyond_the_integers():
 
 
 TORCH = [
+    "v.dim() * x + m.dim() + v.sum().dim() + (x if v.dim() == 1 else 0.0)",
     "torch.sum(torch.square(v - w)) + torch.where(x > 0, x, -x) + torch.where(v > 0, v, w).sum() + v.square().sum()",
     "torch.clamp(x, min=0.0) + torch.clamp(v, max=1.0).sum() + v.clamp(-1, 1).sum() + torch.clip(x, 0, 1)",
     "torch.norm(v, dim=-1) + torch.linalg.norm(w) + torch.norm(v, p=1) + torch.linalg.vector_norm(v, ord=2) + v.norm()",

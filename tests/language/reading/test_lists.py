@@ -225,3 +225,23 @@ def test_a_filter_by_data_is_refused_where_the_fields_are_known():
     function = load("def f(o):\n    return [x for x in o if x > 0][0]\n")["f"]
     with pytest.raises(ReadError, match="a filter that depends on data gives a list of unknown length"):
         Reward("r", version="1", terms=[term(function)], fields=[Field("o", length=3)])
+
+
+@pytest.mark.parametrize(
+    ("body", "advice"),
+    [
+        ("return min(a.x for a in world.agents if not a.out)", "min(x if condition else math.inf for x in v)"),
+        ("return max(a.x for a in world.agents if not a.out)", "max(x if condition else -math.inf for x in v)"),
+        ("near = [a.x for a in world.agents if not a.out]\n    return min(near)", "for min with math.inf"),
+    ],
+)
+def test_a_filter_that_depends_on_the_row_says_what_counts_for_nothing(body, advice):
+    function = load(f"def f(world):\n    {body}\n")["f"]
+    agents = [{"x": 1.0, "out": True}, {"x": 2.0, "out": False}, {"x": 3.0, "out": False}]
+    with pytest.raises(ReadError) as caught:
+        Reward.from_functions({function: 1.0}, example={"agents": agents}, name="r")
+    assert advice in str(caught.value)
+    assert "a flag in shared=" in str(caught.value)
+    out = {f"agents_{at}_out": agent.pop("out") for at, agent in enumerate(agents)}
+    reward = Reward.from_functions({function: 1.0}, example={"agents": agents}, shared=out, name="r")
+    assert reward.score(agents_1_x=5.0, agents_2_x=5.0).total == 5.0

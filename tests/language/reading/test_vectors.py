@@ -159,7 +159,7 @@ REFUSED = {
     "a list among indices": ("sum(m.reshape(2, 1, 3)[0, :, [0, 1]])", "combined with other indices", "on its own"),
     "an axis that is not there": ("np.sum(v, axis=1)", "there is no axis 1: this has 1 axis", "no batch axis"),
     "an axis of data": ("np.sum(v, axis=x)", "a constant integer", ""),
-    "a maximum with a filter by data": ("max(a for a in v if a > 0)", "may have no element", "if condition else 0"),
+    "a maximum with a filter by data": ("max(a for a in v if a > 0)", "may have no element", "if condition else"),
     "a list with a filter by data": ("np.sum([a for a in v if a > 0])", "of unknown length", "take a filter"),
     "a range of data": ("sum(a for a in range(round(x)))", "a constant integer is needed", "constant range"),
     "names that do not fit": ("sum(a for a, b, d in zip(v, w))", "the left side takes 3", ""),

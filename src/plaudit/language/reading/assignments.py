@@ -119,10 +119,16 @@ def _run_augmented(context: Context, statement: ast.AugAssign) -> None:
         with context.trying():
             value = _augment(context, statement)
     except PlauditError as error:
-        if isinstance(target, ast.Name) and not isinstance(context.read(target), Ref | Constant):
+        if isinstance(target, ast.Name) and not _is_plain(context, target):
             raise  # it may have changed an array in place
         value = _keep_error(context, statement, [target], error)
     context.bind(target, value)
+
+
+def _is_plain(context: Context, target: ast.Name) -> bool:
+    """Return whether a name is certainly given a new value by `+=`: it is no array and no list."""
+    value = context.names.get(target.id)
+    return value.plain if isinstance(value, Unassigned) else isinstance(context.read(target), Ref | Constant)
 
 
 def _keep_error(
@@ -148,7 +154,8 @@ def _augment(context: Context, statement: ast.AugAssign) -> Value:
     left = context.read(_load(target))
     if isinstance(left, Vector) and isinstance(target, ast.Name) and is_given(context, left):
         name = ast.unparse(target)
-        advice = f"Write a new value: `{name} = {name} + ...`. {explain_state(name)}"
+        sign = ast.unparse(statement)[len(name) :].split("=")[0].strip()
+        advice = f"Write a new value: `{name} = {name} {sign} ...`. {explain_state(name)}"
         raise context.error(statement, f"this would change an array that {name!r} shares with other names.", advice)
     value = apply_arithmetic(context, statement.op, left, context.read(statement.value), statement)
     if isinstance(left, Vector):
@@ -221,7 +228,7 @@ def _assign_part(context: Context, target: ast.Attribute, value: Value) -> None:
     if base.path == (context.receiver,) and has_setter(context.owner, target.attr):
         what = f"`{ast.unparse(target)}` is a property, or its class has `__setattr__`: assigning to it runs that."
         raise context.error(target, what, "Assign to a local name.")
-    context.write(format_part(base, target.attr), value)
+    context.write(format_part(base, target.attr), value, base)
 
 
 @binds(ast.Subscript)
@@ -354,7 +361,7 @@ def call_in_place(context: Context, node: ast.Call) -> bool:
     local = find_local(context, node.func.value)
     if local is None or node.func.attr not in ("append", "extend", "update"):
         return False
-    old, value = local[1], context.read(node.args[0])
+    old, value = local[1], _read_added(context, node)
     match node.func.attr, old, value:
         case _ if is_open(old):
             pass
@@ -368,3 +375,17 @@ def call_in_place(context: Context, node: ast.Call) -> bool:
             what = f"`.{node.func.attr}()` cannot be read for {describe(old)} and {describe(value)}."
             raise context.error(node, what, "Lists have append and extend, dicts have update.")
     return True
+
+
+def _read_added(context: Context, node: ast.Call) -> Value:
+    """Return what is added to a list or dict; what cannot be appended is refused where somebody reads it."""
+    try:
+        with context.trying():
+            return context.read(node.args[0])
+    except PlauditError as error:
+        appended = node.func.attr == "append"  # type: ignore[attr-defined]  # a method is called
+        if not appended or _changes_array(node.args[0]) or not is_harmless_here(context, node.args[0]):
+            raise
+        read_changes(context, node.args[0])
+        context.note(node, f"`{ast.unparse(node.args[0])}` is dropped: it makes no difference to the score.")
+        return Unassigned(error=error)

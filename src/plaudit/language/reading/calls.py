@@ -4,6 +4,7 @@ import ast
 import types
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
+from copy import copy, deepcopy
 from functools import partial
 from typing import Any, cast
 
@@ -43,6 +44,7 @@ from plaudit.language.reading.methods import read_method, read_super
 from plaudit.language.reading.paths import find_declared, show_call
 from plaudit.language.reading.presence import is_own, is_own_method
 from plaudit.language.reading.reductions import norm
+from plaudit.language.reading.sharing import copy_value
 from plaudit.language.reading.sorting import read_sorted
 from plaudit.language.reading.source import Source, is_standard
 from plaudit.language.reading.texts import is_text, read_text, read_text_method
@@ -122,6 +124,8 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         return call_spelling(context, name, node)
     if (kind := _find_operation(called)) is not None:
         return _read_function(context, kind, node)
+    if _is_one_of(called, (copy, deepcopy)) and len(node.args) == 1 and not node.keywords:
+        return _read_copy(context, called, node)
     if called is cast and len(node.args) == 2:
         return context.read(node.args[1])  # its class need not be known: it may be imported for type checkers alone
     if (limits := _read_limits(context, called, node)) is not None:
@@ -167,6 +171,17 @@ def _read_call(context: Context, node: ast.Call) -> Value:
         _refuse_keywords(context, node)
         return _read_reduction(context, called, node)
     raise context.error(node, *explain_unsupported_call(ast.unparse(node.func), called))
+
+
+def _read_copy(context: Context, called: object, node: ast.Call) -> Value:
+    """Return `copy.deepcopy(x)`, or `copy.copy(x)`, which of a tensor shares its entries."""
+    value = context.read(node.args[0])
+    if (unknown := find_open(value)) is not None:
+        return unknown
+    refuse_record(context, value, node)
+    if not isinstance(value, Ref | Constant | Vector | Dictionary) or is_record(value):
+        raise context.error(node, f"{describe(value)} cannot be copied.", "Copy numbers, arrays, lists or dicts.")
+    return copy_value(value, deep=called is deepcopy)
 
 
 def _call_own(context: Context, function: Value, node: ast.Call) -> Value | None:
@@ -296,7 +311,10 @@ def _read_reduction(context: Context, called: object, node: ast.Call) -> Value:
         return unknown or find_open(*values) or values[0]
     dropped = [counts for counts, _ in read if not isinstance(counts, bool)]
     if dropped and called not in (sum, len):
-        advice = "Keep every element, with a neutral value for those to drop: max(x if condition else 0 for x in v)."
+        name, neutral = ("min", "math.inf") if called is min else ("max", "-math.inf")
+        kept = f"{name}(x if condition else {neutral} for x in v)"
+        advice = f"Keep every element, with a neutral value for those to drop: {kept}. "
+        advice += "A condition that never changes may be a flag in shared=."
         raise context.error(
             node, f"`{ast.unparse(node.func)}` of a filter that depends on data may have no elements.", advice
         )

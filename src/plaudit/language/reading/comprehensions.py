@@ -43,7 +43,9 @@ def read_elements(context: Context, node: ast.ListComp | ast.GeneratorExp) -> Va
     if left_open and context.scope.fields is None:  # it may be about the length of a field
         unknown = unknown or Ref(left_open[0], UNKNOWN)
     if unknown is None and left_open:
-        advice = "Keep every element: [x if condition else 0 for x in v]. Only sum, any and all can take a filter."
+        neutral = "for min with math.inf instead of 0, for max with -math.inf"
+        advice = f"Keep every element: [x if condition else 0 for x in v]; {neutral}. Only sum, any and all can take a "
+        advice += "filter. A condition that never changes may be a flag in shared=."
         raise context.error(node, "a filter that depends on data gives a list of unknown length.", advice)
     if unknown is not None:
         return list_each(unknown, next((each for _, each in read), None))

@@ -24,6 +24,7 @@ from plaudit.language.reading.expressions import (
     list_items,
     read_constant,
     read_truth,
+    refuse_unassigned,
     spread,
 )
 from plaudit.language.reading.inputs import read_part, refuse_record
@@ -108,7 +109,7 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
         for key in {**then.items, **otherwise.items}:
             lacking = Unassigned(f"the key {key!r} is in the dict on some paths only.", "Put it there before the `if`.")
             pair = then.items.get(key, lacking), otherwise.items.get(key, lacking)
-            joined[key] = join(context, test, *pair, node)
+            joined[key] = _join_entry(context, test, *pair, key, node)
         return Dictionary(joined)
     if has_items(then) and has_items(otherwise):
         return _join_vectors(context, test, then, otherwise, node)
@@ -127,6 +128,21 @@ def join(context: Context, test: int, then: Value, otherwise: Value, node: ast.A
     return Ref(context.add(n.Select(test, left, right)), kind)
 
 
+def _join_entry(context: Context, test: int, then: Value, otherwise: Value, key: object, node: ast.AST) -> Value:
+    """Return an entry of a list or dict, which has no value where a row would choose between strings."""
+    same = isinstance(then, Constant) and then.is_same(otherwise)
+    text = None if same else leave_text_open(f"[{key!r}]", then, otherwise)
+    return text or join(context, test, then, otherwise, node)
+
+
+def leave_text_open(name: str, then: Value, otherwise: Value) -> Unassigned | None:
+    """Return what stands for one of two strings, or None, which nothing may read; None for any other values."""
+    if not all(isinstance(each, Constant) and isinstance(each.value, str | None) for each in (then, otherwise)):
+        return None
+    what = f"which string {name} is depends on the row, and a term cannot choose between strings."
+    return Unassigned(what, "Keep the condition instead: fast = x > 1.", plain=True)
+
+
 def _join_vectors(context: Context, test: int, then: Value, otherwise: Value, node: ast.AST) -> Value:
     rows = list_items(context, then, node), list_items(context, otherwise, node)
     if len(rows[0]) != len(rows[1]) and (unknown := find_open(then, otherwise)) is not None:
@@ -134,7 +150,8 @@ def _join_vectors(context: Context, test: int, then: Value, otherwise: Value, no
     if len(rows[0]) != len(rows[1]):
         advice = "Both branches must give the same number of entries."
         raise context.error(node, f"{describe(then)} on one path, {describe(otherwise)} on the other.", advice)
-    joined = [join(context, test, left, right, node) for left, right in zip(*rows, strict=True)]
+    pairs = enumerate(zip(*rows, strict=True))
+    joined = [_join_entry(context, test, left, right, at, node) for at, (left, right) in pairs]
     kind = find_sequence(then) if find_sequence(then) is find_sequence(otherwise) else None
     return Vector(tuple(joined), array=is_array(then) or is_array(otherwise), sequence=kind)
 
@@ -389,7 +406,10 @@ def _find_member(context: Context, value: Value, table: Value, node: ast.AST) ->
     if is_text(table) and is_text(value):
         return Constant(value.value in table.value)  # type: ignore[union-attr,operator]  # both are strings
     if not has_items(table):
-        raise context.error(node, "`in` needs a constant tuple on its right.", "Write `x in (1, 2, 3)`.")
+        refuse_unassigned(context, table, node)
+        refuse_record(context, table, node, listed=True)
+        what = f"`in` needs a tuple, a list, a vector or a dict on its right, and this is {describe(table)}."
+        raise context.error(node, what, "Write `x in (1, 2, 3)`, or declare the field with length= for its entries.")
     if isinstance(value, Constant) and isinstance(table, Constant) and isinstance(table.value, tuple):
         return Constant(value.value in table.value)
     entries = list_items(context, table, node)
@@ -425,6 +445,7 @@ def _find_label(context: Context, value: Value, kind: str, node: ast.AST) -> int
                 what = f"{known!r} is not a value of field {field_name!r}.{did_you_mean(known, declared.labels)}"
                 raise context.error(node, what, f"Its values: {', '.join(declared.labels)}.")
             return context.add(n.Label(field_name, known))
+    refuse_unassigned(context, value, node)
     refuse_record(context, value, node)
     other = "a string" if kind == UNKNOWN else f"a category of field {field_name!r}"
     raise context.error(node, f"{other} cannot be compared with {describe(value)}.")

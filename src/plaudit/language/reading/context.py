@@ -206,6 +206,8 @@ class Context:
         self.written: dict[Path, str] = {}  # what dropped statements changed, and where; `()` stands for any method
         self.kept: list[Path] = []  # where dropped statements put what the function may go on to read
         self.writes: list[str] = []  # parts of records that were assigned, `self.x`, in order
+        self.bases: Names = {}  # what each of them is a part of
+        self.kept_parts: dict[tuple[str, int], Value] = {}  # values of them that on some paths are still the field's
         self.changed: list[Value] = []  # values that were changed in place
         self.supposed: list[tuple[Path, PlauditError]] = []  # what is taken to be there, and what to say if it is not
         self.undecided: list[ReadError] = []  # questions with another answer for another caller
@@ -337,9 +339,10 @@ class Context:
         if not self.source.library:
             self.notes[Note(self.term, what, self.source.locate(node))] = None
 
-    def write(self, part: str, value: Value) -> None:
-        """Give a part of a record, `self.x`, a value for the rest of the function."""
+    def write(self, part: str, value: Value, base: Value) -> None:
+        """Give a part of a record, `self.x`, a value for the rest of the function; `base` is that record."""
         self.names[part] = value
+        self.bases[part] = base
         self.writes.append(part)
 
     def note_switch(self, node: ast.expr) -> None:

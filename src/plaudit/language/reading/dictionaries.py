@@ -14,7 +14,7 @@ from plaudit.language.reading.comprehensions import read_elements, read_iterable
 from plaudit.language.reading.conditions import compare, find_labels, join
 from plaudit.language.reading.context import Context, reads
 from plaudit.language.reading.effects import SPECIAL
-from plaudit.language.reading.expressions import chain, list_items, read_truth
+from plaudit.language.reading.expressions import chain, list_items, read_truth, refuse_unassigned
 from plaudit.language.reading.inputs import read_member
 from plaudit.language.reading.paths import list_keys, show_call, suggest_name
 from plaudit.language.reading.presence import has_attribute
@@ -112,6 +112,7 @@ def look_up_key(context: Context, base: Dictionary, key: Value, node: ast.AST, d
     """Return `base[key]`; of a key that is data, one of the values, and a row without any does not count."""
     if isinstance(key, Constant):
         if key.value in base.items:
+            refuse_unassigned(context, base.items[key.value], node)
             return base.items[key.value]
         if default is not None:
             return default

@@ -22,7 +22,7 @@ BUFFERS = ("rew_buf", "reward_buf", "rewards", "reward")
 _ANY = "*"
 """Stands for any key."""
 
-_NEW = {"clone", "copy", "item", "mean", "norm", "sum", "tolist"}
+_NEW = {"clone", "copy", "deepcopy", "item", "mean", "norm", "sum", "tolist"}
 """Methods that return something that shares nothing with what they belong to."""
 
 
@@ -111,8 +111,8 @@ def _may_share(context: Context, node: ast.expr) -> bool:
             return False
         case ast.Call(func=ast.Name(id="float" | "int" | "bool" | "str" | "len")):
             return False
-        case ast.Call(func=ast.Attribute(attr=name)) if name in _NEW:
-            return False
+        case ast.Call(func=ast.Attribute(value=inner, attr=name)) if name in _NEW:
+            return name == "copy" and ast.unparse(inner) == "copy" and any(_may_share(context, x) for x in node.args)
     return any(_may_share(context, each) for each in ast.walk(node) if isinstance(each, ast.Name))
 
 

@@ -30,10 +30,10 @@ _HARMLESS_BUILTINS = {
     "id", "int", "isinstance", "len", "list", "max", "min", "range", "repr", "reversed", "round", "set", "sorted",
     "str", "sum", "tuple", "type", "zip",
 }  # fmt: skip
-_HARMLESS_MODULES = ("math", "time", "datetime", "statistics")
+_HARMLESS_MODULES = ("copy", "math", "time", "datetime", "statistics")
 _HARMLESS_METHODS = {
     "abs", "all", "amax", "amin", "any", "argmax", "argmin", "astype", "bool", "copy", "clone", "cpu", "count",
-    "detach", "exp", "flatten", "float", "format", "get", "int", "item", "items", "join", "keys", "log", "long",
+    "detach", "dim", "exp", "flatten", "float", "format", "get", "int", "item", "items", "join", "keys", "log", "long",
     "lower", "max", "mean", "median", "min", "norm", "numel", "numpy", "prod", "reshape", "round", "size", "sqrt",
     "square", "squeeze", "std", "strip", "sum", "title", "to", "tolist", "unsqueeze", "upper", "values", "var",
     "view",

@@ -14,7 +14,7 @@ from plaudit.language.field import LARGEST_INTEGER, is_exact, to_number
 from plaudit.language.kinds import FLAG, NUMBER, UNKNOWN
 from plaudit.language.reading.advice import explain_unsupported_attribute
 from plaudit.language.reading.context import Context, reads
-from plaudit.language.reading.inputs import read_member, refuse_record
+from plaudit.language.reading.inputs import read_kept_part, read_member, refuse_record
 from plaudit.language.reading.lists import list_records
 from plaudit.language.reading.masks import map_picked
 from plaudit.language.reading.paths import list_part_names
@@ -75,7 +75,9 @@ def read_name(context: Context, node: ast.Name) -> Value:
             advice = value.advice or f"Give the new value its own name: `total = {node.id} + ...`."
             raise context.error(node, value.why, advice)
         if isinstance(value, Unassigned):
-            raise context.error(node, f"{node.id!r} has no value on some paths.", "Assign it before the `if`.")
+            raise context.error(node, f"{node.id!r} has no value on some paths.", _advise_value(context, node.id))
+        if (node.id, id(value)) in context.kept_parts:
+            read_kept_part(context, node.id, node)  # from here on the function is known to read that field
         return value
     if node.id in context.locals:
         raise context.error(node, f"{node.id!r} is read before it is assigned.", "Assign it above this line.")
@@ -88,6 +90,14 @@ def read_name(context: Context, node: ast.Name) -> Value:
         advice = "Define constants above the term; a field is a parameter."
         raise context.error(node, f"the name {node.id!r} is not known.{near}", advice) from None
     return read_constant(context, known[node.id], node)
+
+
+def _advise_value(context: Context, name: str) -> str:
+    """Return what to do about a name that only some paths assign."""
+    if name not in context.bases:
+        return "Assign it before the `if`."
+    field = name.rpartition(".")[2]
+    return f"Assign it before the `if`, or declare Field({field!r}): what it is where the function does not assign it."
 
 
 def find_attribute(context: Context, base: Value, node: ast.Attribute) -> Value:
@@ -224,7 +234,7 @@ def refuse_unassigned(context: Context, value: Value, node: ast.AST) -> None:
     if isinstance(value, Unassigned) and value.error:
         raise value.error
     if isinstance(value, Unassigned) and value.why:
-        raise context.error(node, value.why, "Compute it before scoring and pass it in as a field.")
+        raise context.error(node, value.why, value.advice or "Compute it before scoring and pass it in as a field.")
 
 
 def add_flag(context: Context, value: Value, node: ast.AST) -> int:

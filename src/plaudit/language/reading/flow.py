@@ -14,14 +14,15 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
-from plaudit.errors import ReadError
+from plaudit.errors import PlauditError, ReadError
 from plaudit.language import nodes as n
 from plaudit.language.field import Field
 from plaudit.language.program import PYTHON_OPERATIONS, find_reachable
 from plaudit.language.reading.advice import explain_unsupported
-from plaudit.language.reading.conditions import join
+from plaudit.language.reading.conditions import join, leave_text_open
 from plaudit.language.reading.context import Context, Registered, register
 from plaudit.language.reading.dropped import BUFFERS, drop_statement
+from plaudit.language.reading.inputs import read_kept_part
 from plaudit.language.reading.sharing import remember_origins
 from plaudit.language.reading.values import Names, Unassigned, Value
 
@@ -181,29 +182,41 @@ def join_flows(context: Context, test: int, then: Flow, otherwise: Flow, at: ast
     )
 
 
-def _join_names(
-    context: Context, test: int, then: Names, otherwise: Names, node: ast.AST, *, loop: bool = False
-) -> Names:
+def _join_names(context: Context, test: int, then: Names, otherwise: Names, node: ast.AST) -> Names:
     """Return names that have one value where `test` is true and another elsewhere.
 
-    After a loop, a name that cannot be joined has no value, as it was most likely only of use inside.
+    A name that cannot be joined has no value: it may only be of use in a branch, or inside a loop.
     """
     joined: Names = {}
     made: dict[tuple[int, int], Value] = {}  # two names of one list stay two names of one list
-    for name in then | otherwise:
-        left, right = then.get(name, Unassigned()), otherwise.get(name, Unassigned())
+    branches = then, otherwise
+    pairs = {name: [_find_value(context, name, each, node) for each in branches] for name in then | otherwise}
+    for name, (left, right) in pairs.items():
         key = id(left), id(right)
         try:
             if key not in made:
                 made[key] = remember_origins(context, join(context, test, left, right, node), left, right)
             joined[name] = made[key]
-        except ReadError as error:
-            if not loop and "." not in name:
-                raise
-            joined[name] = Unassigned(error=error)  # of a part of a record, it may be that nothing reads it
+        except ReadError as error:  # it may be that nothing reads it
+            joined[name] = leave_text_open(repr(name), left, right) or Unassigned(error=error)
         if joined[name] not in (left, right):
             context.label(joined[name], name)
+        if any((name, id(each)) in context.kept_parts for each in (left, right)):
+            context.kept_parts[name, id(joined[name])] = joined[name]
     return joined
+
+
+def _find_value(context: Context, name: str, names: Names, node: ast.AST) -> Value:
+    """Return the value of a name at the end of a branch; of a part of a record that it leaves alone, the field's."""
+    if name in names or "." not in name:
+        return names.get(name, Unassigned())
+    try:
+        with context.trying(keep=False):  # it may be that nothing reads it
+            value = read_kept_part(context, name, node)
+    except PlauditError as error:
+        return Unassigned(error=error)
+    context.kept_parts[name, id(value)] = value
+    return value
 
 
 def _join_returns(context: Context, test: int, then: int | bool, otherwise: int | bool) -> int | bool:
@@ -251,7 +264,7 @@ def join_exits(context: Context, flow: Flow, exits: list[Leave], node: ast.AST) 
         if names is None or leave.flag is True:
             names = leave.names
         else:
-            names = _join_names(context, leave.flag, leave.names, names, node, loop=True)
+            names = _join_names(context, leave.flag, leave.names, names, node)
     return names
 
 

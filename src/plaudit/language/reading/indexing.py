@@ -117,7 +117,9 @@ def _read_item(context: Context, base: Value, parts: list[Part], node: ast.Subsc
     if not is_array(base):
         if several or (isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple)):
             raise context.error(node, "a tuple takes one index.", "Write t[1][2], or make it an array: np.array(t).")
-        return _pick_item(context, list_items(context, base, node), parts[0], base, node)
+        picked = _pick_item(context, list_items(context, base, node), parts[0], base, node)
+        refuse_unassigned(context, picked, node)
+        return picked
     if not several and isinstance(parts[0], Constant) and isinstance(parts[0].value, tuple):
         parts = [_as_part(context, Constant(part), node) for part in parts[0].value]
     return _index_array(context, base, parts, node)

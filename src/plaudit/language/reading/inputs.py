@@ -26,6 +26,7 @@ from plaudit.language.reading.values import (
     Element,
     Record,
     Ref,
+    Unassigned,
     Undeclared,
     Value,
     Vector,
@@ -92,6 +93,15 @@ def read_part(context: Context, path: tuple[str, ...], node: ast.AST) -> Value:
     if context.batch and path[-1] in BATCH_SIZES:
         return Constant(context.batch)
     return Record(path)
+
+
+def read_kept_part(context: Context, name: str, node: ast.AST) -> Value:
+    """Return what a part of a record is on a path that does not assign it: its field, if that is declared."""
+    base = context.bases.get(name)
+    path = (*getattr(base, "path", ()), name.rpartition(".")[2])
+    if base is None or (context.scope.fields is not None and not find_declared(context, path)):
+        return Unassigned()
+    return read_member(context, base, path[-1], node)
 
 
 def refuse_written(context: Context, path: Path, node: ast.AST) -> None:

@@ -279,7 +279,7 @@ def _is_scalar(context: Context, node: ast.AST, x: Value) -> Value:
     return Constant(_find_sort(x) in (NUMBER, FLAG, "string"))
 
 
-@spells("ndim")
+@spells(".dim ndim")
 def _count_axes(context: Context, node: ast.AST, x: Value) -> Value:
     return Constant(len(fit(context, find_shape, x, node=node)))
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 from plaudit.language.reading.context import Context
 from plaudit.language.reading.expressions import read_name
 from plaudit.language.reading.values import (
+    Constant,
     Dictionary,
     Ref,
     Unassigned,
@@ -82,3 +83,18 @@ def is_shared(value: Value, other: Value) -> bool:
     if not is_array(value) or not isinstance(other, Vector | Ref):
         return False
     return not {id(entry) for entry in list_entries(value)}.isdisjoint(id(entry) for entry in list_entries(other))
+
+
+def copy_value(value: Value, *, deep: bool) -> Value:
+    """Return a value that can be changed in place alone, if it is `deep` with all that it holds.
+
+    One that is not may share the entries of an array, as in PyTorch, and shares what a list or dict holds.
+    """
+    match value:
+        case Vector(items) if deep:
+            return replace(value, items=tuple(copy_value(each, deep=True) for each in items))
+        case Dictionary(items) if deep:
+            return replace(value, items={key: copy_value(each, deep=True) for key, each in items.items()})
+        case Vector() | Dictionary() | Ref() | Constant():
+            return replace(value)
+    return value

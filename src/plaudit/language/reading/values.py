@@ -109,6 +109,8 @@ class Unassigned:
     """What to do instead of reading it."""
     error: Exception | None = field(default=None, compare=False)
     """What reading it raises: it needs a field that is not declared."""
+    plain: bool = field(default=False, compare=False)
+    """Whether it is certainly no array or list, which could be changed in place."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
