@@ -190,8 +190,3 @@ def test_a_term_of_a_term_keeps_what_is_said_of_the_function():
 def test_a_state_is_told_apart_from_a_term():
     with pytest.raises(DefinitionError, match="'old' is not a term but a state"):
         make(terms=[far, State("old", update=fade, reset=0.0)])
-
-
-def test_a_reward_that_is_called_says_what_scores():
-    with pytest.raises(TypeError, match=r"r.score\(distance=0.5\) scores a row"):
-        KNOWN(distance=0.5)
