@@ -117,3 +117,23 @@ def test_a_closed_ledger_says_so(where):
 def test_what_is_no_place_is_told(place, kind, match):
     with pytest.raises(kind, match=match):
         Ledger(place)
+
+
+LEFT_LOCKED = """
+import os, sys, threading
+from plaudit import Ledger
+
+with Ledger(sys.argv[1]) as ledger:
+    holder = threading.Thread(target=ledger._lock.acquire)
+    holder.start()
+    holder.join()
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+"""
+
+
+def test_a_fork_does_not_wait_for_a_thread_that_ended_with_a_lock(tmp_path):
+    """Nobody else will ever release it."""
+    run_python([sys.executable, "-c", LEFT_LOCKED, str(tmp_path / "rewards.db")], check=True, timeout=60)

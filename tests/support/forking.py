@@ -136,9 +136,9 @@ class PythonProcess(subprocess.Popen):
         """Begin; `options` are those of `subprocess.Popen`."""
         self._told = -1
         self._ignore_ctrl_c = ignore_ctrl_c
-        if os.name == "posix":
+        if os.name == "posix" and (signal.getsignal(signal.SIGINT) == signal.SIG_IGN) != ignore_ctrl_c:
             handler = signal.SIG_IGN if ignore_ctrl_c else signal.SIG_DFL
-            options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, handler)
+            options["preexec_fn"] = lambda: signal.signal(signal.SIGINT, handler)  # which takes a real fork
         super().__init__([os.fsdecode(each) for each in command], **options)
 
     def _execute_child(self, args: Any, executable: Any, *rest: Any) -> None:

@@ -3,6 +3,7 @@
 import _thread
 import atexit
 import os
+import re
 import sys
 import threading
 import weakref
@@ -946,9 +947,18 @@ def _before_fork() -> None:
         ledger = waiting.pop()
         if ledger._lock.acquire(timeout=0.05):
             _held.append(ledger)
+        elif _is_abandoned(ledger._lock):
+            ledger._lock = threading.RLock()
+            waiting.append(ledger)
         else:  # whoever has it may want one of those held here, to publish a head in it
             waiting += [*_held, ledger]
             _after_fork_in_parent()
+
+
+def _is_abandoned(lock: threading.RLock) -> bool:
+    """Return whether the thread that holds a lock has ended: it will never be released."""
+    owner = re.search(r"owner=(\d+)", repr(lock))
+    return owner is not None and int(owner[1]) not in {0, *sys._current_frames()}
 
 
 def _after_fork_in_parent() -> None:
