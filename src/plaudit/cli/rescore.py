@@ -119,7 +119,9 @@ def _require_ledger(new: str, source: str, log: "Log | None") -> None:
     if log is not None and log.tool != "trl":
         hint = "it is a log of rollouts, give the features that read them: --features FILE:NAME."
         raise click.UsageError(f"{source} is not a ledger. If {hint}")
-    is_named_otherwise = source.endswith(".parquet") and not Path(source).match("completions_*.parquet")
+    from plaudit.adapters.logs.trl import PATTERN
+
+    is_named_otherwise = source.endswith(".parquet") and not Path(source).match(PATTERN)
     if (log is None or is_named_otherwise) and is_data_set(source):
         raise click.UsageError(f"{source} is not a ledger. To score its rows: plaudit score {new} {source} -o OUTPUT")
 
